@@ -4,42 +4,43 @@
 ## dimension E is a partial sum of that in dimension E + 1, so a pass serves all dimensions that it is asked for. `dims` are
 ## these dimensions and `counts` their k; below, s numbers them. A query row is searched in two sweeps and a sort:
 ##
-##   1. bound     knn_bound.mako            what the k-th distance does not exceed, from the minima of row groups
-##   2. collect   knn_collect_scalar.mako   rows within the bound are candidates and go to a buffer; a full buffer is compacted
-##                knn_collect_lanes.mako    to the k best, which lowers the bound
-##                knn_collect_shared.mako   vectors note rows and merge them into sorted lists: with three dimensions or more,
-##                                          float32, wg == 1, and room for whole blocks
-##   3. emit      knn_emit.mako             what is left is sorted by (distance, row), and written as neighbours or as weights
+##   1. bound     knn_bound.mako            finds a bound that the k-th distance does not exceed, from the minima of row groups
+##   2. collect   knn_collect_scalar.mako   writes rows within the bound, the candidates, to a buffer; a full buffer is reduced
+##                knn_collect_lanes.mako    to its k best candidates, which lowers the bound
+##                knn_collect_shared.mako   notes rows in vectors and merges them into sorted lists; it is used with three
+##                                          dimensions or more, float32, wg == 1, and buffers of whole blocks
+##   3. emit      knn_emit.mako             sorts the remaining candidates by (distance, row), and writes neighbours or weights
 ##
-## Both sweeps compute distances with knn_distances.mako; buffers are those of clkernels/topk.clh. There is no L x L matrix and
-## no list in the inner loops. Whatever the parameters are, the result has the same bits: a sum adds its lags in ascending
-## order with one rounding each, and equal distances are ordered by row (clkernels/order.clh).
+## Both sweeps compute distances with knn_distances.mako; the buffers are those of clkernels/topk.clh. There is no L x L matrix,
+## and the inner loops keep no sorted list. The result has the same bits for all parameters: a sum adds its lags in ascending
+## order with one rounding for each, and equal distances are ordered by row (clkernels/order.clh).
 ##
 ## Two kinds of work-items
-##   lanes == 1   a scalar work-item owns one query row, as GPUs like it
-##   lanes > 1    a work-item owns as many query rows as a vector has lanes, as processors like it. Lane l compares query row
-##                t0 + l with library row j + l, because the neighbours of successive rows are often successive rows: lanes
-##                then find theirs in the same step, and the vectors of the series serve several lags
+##   lanes == 1   A scalar work-item owns one query row. This suits GPUs.
+##   lanes > 1    A work-item owns as many query rows as a vector has lanes. This suits processors. Lane l compares query row
+##                t0 + l with library row j + l, because the neighbours of successive rows are often successive rows: the lanes
+##                then find their neighbours in the same step, and one vector of the series serves several lags.
 ##
 ## Library and query: [series][stride], with row 0 at column `front`
 ##
 ##   column   0          front - 1  front                       front + n - 1                stride - 1
 ##            GAP GAP ..    GAP     x[0]  x[1]  x[2]  ..        x[n - 1]      GAP GAP  ..    GAP
 ##
-##   Missing values are GAP too. A difference with a gap is so large that no sum with it is within a bound. Library rows
-##   j_begin to j_end - 1 may be neighbours. Library rows from j_end on are GAP too, whatever n is: untiled steps and lanes read
-##   past j_end and do not check. With Tp > 0 a library is therefore another buffer than its query (neighbors/series.py).
+##   Missing values are GAP, too. A difference with a gap is so large that no sum which holds it is within a bound. Library rows
+##   j_begin to j_end - 1 may be neighbours. Library rows from j_end on are GAP, whatever n is, because steps without tiles and
+##   lanes read past j_end without a check. With Tp > 0 a library is therefore another buffer than its query
+##   (neighbors/series.py).
 ##
 ## Scratch memory of a work-group (GROUP_SCRATCH numbers; GROUP_ROWS = wg * lanes query rows)
 ##
 ##   | dimension 0: 2 * capacities[0] * GROUP_ROWS | dimension 1: 2 * capacities[1] * GROUP_ROWS | ..      | hot rows |
 ##
-##   first holds minima of row groups          [minimum][query row]
-##   then holds candidates, lanes > 1:         [candidate][distances of all query rows, rows of all query rows]
+##   at first it holds minima of row groups    [minimum][query row]
+##   later it holds candidates, lanes > 1:     [candidate][distances of all query rows, rows of all query rows]
 ##                        lanes == 1:          [candidate / 4][query row][distance row, distance row, distance row, distance row]
 ##   hot rows, for lanes == 1 only:            [place][query row]
 ##
-##   capacities[s] is the size of a buffer in candidates: k, about a quarter more that the bound lets through, and a step.
+##   capacities[s] is the size of a buffer in candidates: k, about a quarter more, which the bound lets through, and one step.
 ##
 ## Tables, one dimension behind another
 ##
@@ -84,7 +85,8 @@ k_before = list(accumulate(k_strides, initial=0))
 hot_bytes = hot * (2 if tile else 4) if lanes == 1 else 0
 hot_numbers = hot_bytes // (8 if dtype == "float64" else 4)
 
-# Whether one pass over library rows notes those that any dimension wants: with two dimensions each does as well by itself.
+# Whether the dimensions share one pass over library rows, in which a row is noted if any dimension needs it. With two
+# dimensions, a pass for each is as fast.
 block = collect_shared.module.BLOCK
 shared = lanes > 1 and wg == 1 and dtype == "float32" and len(dims) > 2 and all(
     c >= -(-k // block) * block for c, k in zip(capacities, counts))
@@ -132,9 +134,10 @@ ${collect_lanes.functions()}
 // so that the table of a dimension (a slot) begins K_BEFORE * rows_per_slot numbers behind the first one.
 // groups_per_tile, groups_per_round: row groups of the library that the bound forms in a tile, and has room for at once (see
 // knn_bound.mako).
-// A task is (library from first_library on, tile of GROUP_ROWS query rows): number library_of_launch * n_tiles + tile, where
-// n_tiles counts tiles of query rows. This launch has tasks task_begin to task_end - 1, of which a work-group takes every get_num_groups-th.
-// exclusion_radius: rows with |t - j| up to it are no neighbours; -1: none is left out.
+// A task is a pair of a library, from first_library on, and a tile of GROUP_ROWS query rows. Its number is
+// library_of_launch * n_tiles + tile, where n_tiles counts tiles of query rows. This launch has the tasks task_begin to
+// task_end - 1, and a work-group takes every get_num_groups-th of them.
+// exclusion_radius: rows with |t - j| up to it are no neighbours; -1 leaves no row out.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void knn(global const real* restrict library, global const real* restrict query, global const real* restrict penalty_of,
          const int library_stride, const int query_stride, const int front, const int n_rows, const int j_begin,
@@ -163,12 +166,12 @@ void knn(global const real* restrict library, global const real* restrict query,
 %if masked:
     global const real* restrict penalty = penalty_of;
 %endif
-    const int tq = min(t0, n_rows - 1);  // work-items behind the last query row repeat it
+    const int tq = min(t0, n_rows - 1);  // work-items behind the last query row repeat that row
 %for e in range(E_max):
     const realv q${e} = LOADV(y + tq - ${e * tau});
 %endfor
-    // Steps of library rows [j, j + UNROLL) that may hold an excluded row are those with near_begin < j < near_end: a step
-    // reaches UNROLL rows up from where it begins, hence UNROLL on the lower side only.
+    // A step has the library rows j to j + UNROLL - 1. It may hold an excluded row only if near_begin < j < near_end. UNROLL
+    // enters on the lower side alone, because a step reaches upwards from j.
     const int near_begin = t0 - exclusion_radius - UNROLL, near_end = t0 + 1 + exclusion_radius;
 
     // ---- 1. Bound ----

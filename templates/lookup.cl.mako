@@ -5,10 +5,10 @@
 ##   p[t][c] = sum_i weight[t][i] * y[row[t][i] + Tp][c]          i = 0 .. k-1
 ##
 ## and rho (Sugihara et al., Science 338, 496, 2012) is the correlation of p with the observation o[t][c] = y[t + Tp][c].
-## It needs five sums over t: of p, o, p p, o o and p o. Predictions are summed as they come and never written.
+## It needs five sums over t: of p, o, p p, o o and p o. Predictions are added to these sums at once and never written.
 ##
-## The cost is k + 1 reads of a target for each row, so the layout serves these reads. Targets lie time-major: adjacent
-## targets are adjacent in memory, and one vector load fetches a neighbour's value for several of them.
+## A row costs k + 1 reads of a target, and the layout serves these reads. Targets lie time-major: adjacent targets are
+## adjacent in memory, so that one vector load fetches the value of a neighbour for several of them.
 ##
 ##   targets                  column:  0   1   2  ...            weights and rows of a dimension (tables of the search)
 ##     step 0                         y00 y01 y02                  one library after another, each [table_rows][k_stride];
@@ -18,21 +18,21 @@
 ## A group owns a column tile (adjacent targets) and every n_slices-th library (or library_lanes of them at once):
 ##
 ##   work-item = target_lane + target_lanes * (row_lane + row_lanes * library_lane)
-##     target_lane    which `vectors` vectors of `lanes` targets of the tile
-##     row_lane       which of the query rows
-##     library_lane   which library of those that the group looks up at once
+##     target_lane    says which targets of the tile the work-item has: `vectors` vectors of `lanes` targets
+##     row_lane       says which query rows it has
+##     library_lane   says which library it has, of those that the group looks up at once
 ##
-## A row's predictions are made by lookup_prediction.mako. Sums over the rows are added in an order of their own, whatever the
-## parameters: lookup_sums.mako.
+## lookup_prediction.mako makes the predictions of a row. lookup_sums.mako adds them over the rows, in an order that does not
+## depend on the parameters.
 ##
-## Stages: fetch the tile's targets into local memory (if staged), sum the observations once for the group (if there are
-## no gaps), then for each library: sum over the rows, put the row lanes' sums together, and write rho.
+## A group fetches the targets of its tile into local memory (if they are staged) and sums the observations once (if there are
+## no gaps). Then, for each library, it sums over the rows, joins the sums of the row lanes, and writes rho.
 ##
-## With targets of 16 bits (precision "compact"; compact.clh, compact.cl.mako) reading them takes half the bytes. They lie in
-## [0.5, 2), not around 0. Weights add to 1, so that a prediction whose sum begins at -centre is centred for nothing;
-## observations are centred once for the group, and the sum of products with predictions at its end. Where predictions vary too
-## little for targets of so few bits, MARKED is written instead of rho, and a launch with precision "again" computes these
-## pairs from targets of 32 bits: lookup_marks.mako.
+## Targets of 16 bits (precision "compact"; compact.clh, compact.cl.mako) need half the bytes. Their values lie in [0.5, 2) and
+## not around 0, so that all sums must be centred. The weights of a row add to 1: a prediction whose sum begins at -centre is
+## centred without further work. Observations are centred once for the group, and the sum of products is centred at its end.
+## Where predictions vary too little for so few bits, the kernel writes MARKED instead of rho, and a launch with precision
+## "again" computes these pairs from targets of 32 bits (lookup_marks.mako).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   k              number of neighbours; 0: an argument, for maps of many dimensions with few targets each
@@ -63,11 +63,11 @@ compact = precision == "compact"
 again = precision == "again"
 group_rows = row_lanes * library_lanes  # work-items that share a target: all can help to sum observations
 staged = stage_rows > 0
-# Sums of observations alone are the same for all libraries, unless gaps of a library leave only some of the rows.
+# Sums of observations are the same for all libraries, unless the gaps of a library leave out some rows.
 group_sums = [] if gaps else ["o", "oo"]
-# What is summed for each library; "n" counts the rows that have both a prediction and an observation.
+# These sums are taken for each library; "n" counts the rows that have both a prediction and an observation.
 library_sums = [s for s in ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else []) if s not in group_sums]
-# Tables of weights are padded to four neighbours. Where k is 0, it is an argument: one text serves classes of few targets.
+# Tables of weights are padded to four neighbours. Where k is 0 here, it is an argument, so that one program serves all k.
 k_stride = -(-k // 4) * 4 if k else "ANY_STRIDE"
 tile_stride = table_tile * k_stride if k else f"({table_tile} * ANY_STRIDE)"
 row_type = "ushort" if narrow_rows else "int"
@@ -102,7 +102,7 @@ def total(s, v):
 %else:
 #define ENTRY_OF(T) (table + (size_t)((T) / ${table_tile}) * ${tile_stride} + (T) % ${table_tile})
 %endif
-// A vector in local memory, whose place is a multiple of its length: one access, where vload has one for each number.
+// A vector in local memory at a multiple of its length, which takes one access; vload would take one for each number.
 #define LOCALV(p) (*(local realv*)(p))
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
@@ -119,7 +119,7 @@ def total(s, v):
 %endif
 
 %if narrow_rows:
-// The rows of tables, [n], in half the bytes: reading tables is what bounds lookups with many neighbours.
+// Writes the rows of tables, [n], with half the bytes, because reading tables is what limits lookups with many neighbours.
 kernel void lookup_narrow(global const int* restrict rows, global ushort* restrict narrow, const ulong n) {
   const size_t i = get_global_id(0);
   if (i < n) narrow[i] = (ushort)rows[i];
@@ -148,7 +148,7 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
 %else:
             const int n_slices) {
 %endif
-  // Neighbouring groups differ in the library and share their column tile, which then stays in cache.
+  // Neighbouring groups have different libraries and the same column tile, which then stays in the cache.
   const int slice = get_group_id(0) % n_slices;
   const int lane = get_local_id(0) % ${target_lanes}, slot = get_local_id(0) / ${target_lanes};
   const int row_lane = slot % ${row_lanes}, library_lane = slot / ${row_lanes};
@@ -218,7 +218,8 @@ ${marks.end_unless_marked()}
 
   // ---- One library after another ----
   for (int first = slice * ${library_lanes}; first < n_libraries; first += n_slices * ${library_lanes}) {
-    // All work-items of a group meet the same barriers, so what lies past the last library repeats it unwritten.
+    // All work-items of a group must reach the same barriers. Those past the last library therefore repeat it, and write
+    // nothing.
     const int library = min(first + library_lane, n_libraries - 1);
     const size_t table = table_begin + (size_t)library * table_rows * ${k_stride};
 %if again:
@@ -228,8 +229,8 @@ ${marks.continue_unless_marked()}
     realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in library_sums)};
 %endfor
 %if gaps:
-    // Gaps of the library leave only some rows, whose mean may be far from the target's, for which the targets were
-    // shifted. Sums are therefore taken around the observation of the first of these rows.
+    // Targets are shifted by their mean over all rows. The rows that gaps of the library leave may have another mean, far
+    // from it, so that sums are taken around the observation of the first of these rows.
 %for v in range(vectors):
     realv origin${v} = 0;
     {
@@ -298,7 +299,7 @@ ${marks.continue_unless_marked()}
 %if again:
           if (c < column_end && rho[at] == MARKED) rho[at] = out[l];
 %elif compact:
-          // What is not defined here is looked at again, too.
+          // Pairs whose rho is not defined here are computed again, too.
           if (c < column_end) rho[at] = isnan(out[l]) ? MARKED : out[l];
 %else:
           if (c < column_end) rho[at] = out[l];

@@ -1,16 +1,17 @@
-## S-map (Sugihara, Phil. Trans. R. Soc. A 348, 477, 1994): the moments of its locally weighted linear regressions.
-##
-## For each query row and theta these are sums over the library rows that may be neighbours, of
+## S-map (Sugihara, Phil. Trans. R. Soc. A 348, 477, 1994) fits a linear regression for each query row, in which library rows
+## weigh more the nearer they are. This kernel computes the moments of these regressions: sums over all library rows that may
+## be neighbours, for each query row and theta, of
 ##
 ##   W^2 v v'  and  W^2 v y  with v = (1, z)     from which smap_solve has the fit
 ##   W, W y, W y^2                               for the variance
 ##
 ##   W    SMAP_WEIGHT (weights.clh): exp(-theta (d - d_nearest) / d_mean), with d_nearest and d_mean from smap_scale
-##   z    regressors in a basis in which the library is white (engines/smap_basis.py), minus the query's own: a neighbourhood is
-##        small beside its distance from the origin, and sums of uncentred products would lose that ratio squared
+##   z    the regressors in a basis in which the library is white (engines/smap_basis.py), minus those of the query. They are
+##        centred because a neighbourhood is small compared with its distance from the origin: sums of products that are not
+##        centred would lose the square of this ratio in precision
 ##   y    the target
 ##
-## Weights are `real`; products and sums are double, as normal equations need.
+## Weights are of type `real`. Products and sums are double, as normal equations need it.
 ##
 ## A moment of K = 3 regressors (constant, z1, z2) and the target y has these entries, column by column of the triangle:
 ##
@@ -19,8 +20,9 @@
 ##     z1          2    4    7
 ##     z2               5    8
 ##
-##   tile = 0   a sweep over the library for each theta, with all sums in registers (GPUs)
-##   tile > 0   the distances of a tile of library rows serve all thetas; each theta's sums are taken `chunk` at a time (processors)
+##   tile = 0   Each theta has a sweep over the library of its own, with all sums in registers. This suits GPUs.
+##   tile > 0   The distances of a tile of library rows serve all thetas, and `chunk` sums of a theta are taken at a time. This
+##              suits processors.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   coordinates  coordinates of a state
@@ -44,10 +46,10 @@ place = {pair: i for i, pair in enumerate(entries)}
 total = len(entries) + 3
 half = min(lanes, wide)
 
-# In the order of the triangle's rows, whose sums share the factor W^2 v_a.
+# Pairs in the order of the rows of the triangle: the sums of a row share the factor W^2 v_a.
 ordered = [(a, b) for a in range(K) for b in range(a, K + 1)]
 chunks = [ordered[i:i + chunk] for i in range(0, len(ordered), chunk)] if tile else [ordered]
-# With several chunks the centred values of a tile are written to memory, so that each is subtracted once.
+# With several chunks, the centred values of a tile are written to memory, so that each difference is taken only once.
 written = len(chunks) > 1
 %>
 #define COORDINATES ${coordinates}
@@ -86,9 +88,10 @@ written = len(chunks) > 1
 
 // query, query_rows, library, library_rows: as smap_scale has them; regressors: [n_library][${K}], z and then the target;
 // query_z: [${K - 1}][query_stride].
-// nearest, rate, limit_*: from smap_scale. A task is (theta, part of the library, tile of queries), or (part, tile) where all
-// thetas share a sweep. A launch does n_tiles tiles from first_tile on, in n_parts parts of the library each. moments:
-// [slot][theta][ENTRIES][ROWS]; slots are all n_slots tiles for the first part, then those of a launch for each further one.
+// nearest_of, rate_of, squared_of, row_of: what smap_scale has found for each query row. A task is a theta, a part of the
+// library and a tile of query rows; where all thetas share a sweep, it is a part and a tile. A launch computes n_tiles tiles
+// from first_tile on, for each of n_parts parts of the library. moments: [slot][theta][ENTRIES][ROWS]. The first n_slots slots
+// are those of all tiles, for the first part of the library; behind them each further part has n_tiles, those of the launch.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap(global const real* restrict query, global const whole* restrict query_rows, const int query_stride,
           global const real* restrict library, global const int* restrict library_rows,

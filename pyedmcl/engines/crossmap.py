@@ -1,4 +1,4 @@
-"""Cross-map skill of blocks of libraries against all targets, on the device."""
+"""Computes the cross-map skill of some libraries for all targets on a device."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TargetClass:
-    """Targets that share an embedding dimension and a pattern of gaps: adjacent columns ``begin`` to ``end``.
+    """Targets that are looked up together: the adjacent columns ``begin`` to ``end - 1``.
 
-    They also share whether they are looked up in 16 bits (``compact``).
+    They share an embedding dimension, a pattern of gaps, and whether they are looked up in 16 bits (``compact``).
     """
 
     E: int
@@ -46,7 +46,10 @@ class TargetClass:
 
 @dataclass
 class _Group:
-    """Targets of one pattern of library rows: their search, and for each dimension what is looked up in its tables."""
+    """Targets for which the same library rows may be neighbours, with the search that they share.
+
+    ``lookups`` says which targets of which layer are looked up in the tables of each dimension.
+    """
 
     searcher: Searcher
     lookups: dict[int, list[tuple[int, TargetClass]]]  # dimension -> layer and class
@@ -55,7 +58,7 @@ class _Group:
 
 @dataclass(frozen=True)
 class MapData:
-    """What a cross map is computed from; maps of several layers, which differ in E only.
+    """What a cross map is computed from. A map may have several layers, which differ in E only.
 
     Attributes
     ----------
@@ -65,26 +68,25 @@ class MapData:
         Embedding dimension of each target, in each layer.
     tau, Tp, exclusion_radius : int
     k : int or None
-        Neighbours; E + 1 if None.
+        Number of neighbours; E + 1 if None.
     gap_pattern : ndarray of int (n_targets,) or (n_layers, n_targets), optional
         0 for targets all of whose rows may be neighbours, else the number of their pattern.
     library_masks : mapping
-        Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
+        Number of a pattern to the library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
     gaps : bool or ndarray of bool (n_layers,)
         Whether any prediction or observation may be missing.
     search : SearchRequest, optional
         How neighbours are searched.
     n_libraries : int, optional
-        Libraries of the whole map, whether this device computes all of them or not; as many as there are series by
-        default.
+        Number of libraries of the whole map, of which this device may compute a part; by default the number of series.
     targets : ndarray (n_steps, n_targets), optional
-        All targets, conditioned alike; the libraries by default.
+        All targets, conditioned as the libraries are; by default the targets are the libraries.
     predicted : (int, int), optional
-        First of the rows that are predicted, and one past the last; all by default.
+        The first row that is predicted, and one past the last; by default all rows are predicted.
     hidden : ndarray of int32, optional
-        Rows between these that are not predicted. ``gaps`` must say that predictions are missing.
+        Rows between these that are not predicted. Where there are any, ``gaps`` must be true.
     compact : bool
-        Whether targets are looked up in 16 bits, where these are enough (:mod:`.compact`).
+        Whether targets are looked up in 16 bits where that is precise enough (:mod:`.compact`).
     """
 
     values: NDArray[Any]
@@ -112,7 +114,7 @@ class MapData:
 
 
 class CrossMap:
-    """All-pairs skill: neighbour tables per library and dimension, looked up by all targets of that dimension.
+    """Computes the skill of all pairs. The neighbour table of a library serves all targets of the table's dimension.
 
     Parameters
     ----------
@@ -142,7 +144,8 @@ class CrossMap:
             self._observed = Staging(executor, targets, room=room // 8)
         try:
             self._group_targets(data, room)
-            # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
+            # The libraries of a batch are so many that their padded series (which may be needed twice) take an eighth
+            # of the room, and their rows of rho another eighth.
             wide = max(group.searcher.problem.stride(self.n_steps) for group in self._groups)
             row = self.layers * self.n * values.itemsize
             self._batch = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // row), 1)
@@ -195,10 +198,11 @@ class CrossMap:
                 self._staged.clear()
 
     def _allocate_targets(self, itemsize: int) -> int:
-        """Make room for the targets; returns the bytes that are left for everything else."""
+        """Plan the memory of the targets; returns the bytes that are left for everything else."""
         limit = budget(self.executor.info)
         self.stride = round_up(self.n, 16)
-        # The last group's vectors reach into rows behind the last; a number of rows that work-groups divide.
+        # The vectors of the last work-group reach into rows behind the last one, which must be there. The number of
+        # rows is a multiple of 16, so that work-groups divide it.
         self._rows = round_up(self.n_steps + -(-MOST_COLUMNS // self.stride), 16)
         self._target_bytes = self._rows * self.stride * itemsize
         nbytes = self._target_bytes
@@ -209,15 +213,18 @@ class CrossMap:
                 f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
                 f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        # All layers are looked up again for each batch of libraries, so that their targets are kept as far as there is
-        # room. Codes have one place.
+        # Each batch of libraries looks up the targets of all layers, which are therefore kept on the device as far as
+        # there is room. Targets of 16 bits have one place only.
         fit = (limit.total - nbytes) // 8 // self._target_bytes
         self._places = 1 if self._data.compact else max(min(self.layers, fit), 1)
         self._staged: dict[int, tuple[int, TargetColumns]] = {}  # by place: layer and its targets
         return int(limit.total - nbytes - (self._places - 1) * self._target_bytes)
 
     def _stage_targets(self, layer: int) -> TargetColumns:
-        """Targets of a layer time-major: a neighbour is then one contiguous load for a whole vector of targets."""
+        """Targets of a layer on the device.
+
+        They lie time-major, so that the values of a neighbour are one contiguous load for a whole vector of targets.
+        """
         place = min(layer, self._places - 1)
         staged, columns = self._staged.get(place, (-1, None))
         if columns is not None and staged == layer:
@@ -240,7 +247,7 @@ class CrossMap:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Tuned parameters of the search and of the lookup."""
+        """Tuned parameters of the search and of the widest lookup."""
         group = self._groups[0]
         classes = [targets for lookups in group.lookups.values() for _, targets in lookups]
         widest = max(classes, key=lambda targets: targets.end - targets.begin)
@@ -249,7 +256,7 @@ class CrossMap:
 
     @property
     def searched(self) -> list[dict[str, Any]]:
-        """What searched for neighbours, why, and how good it was; and how many targets had 16 bits, where asked for."""
+        """Which search found the neighbours, why, and how good it was; with ``compact``, which targets had 16 bits."""
         found = report(*(group.searcher for group in self._groups))
         if not self._data.compact:
             return found
@@ -265,11 +272,11 @@ class CrossMap:
     def skill(
         self, a: int, b: int, out: Any = None, report: Callable[[int], None] | None = None
     ) -> Any:
-        """rho (b - a, n_targets) of libraries a to b against all targets, in ``out`` where it is given.
+        """rho (b - a, n_targets) of libraries a to b for all targets, written to ``out`` where it is given.
 
         ``out`` is a contiguous array, or rows of one on the device (:class:`pyedmcl.launch.delivery.DeviceRows`).
 
-        ``report`` is called with the libraries that are done, batch by batch.
+        ``report`` is called after each batch with the number of libraries that are done.
         """
         if out is None:
             out = np.empty((b - a, self.n), np.dtype(self.dtype))
@@ -311,7 +318,7 @@ class CrossMap:
                 require_rho(self.executor, rows, "lookup")
 
     def _kernels(self, n_libraries: int) -> Iterator[tuple[KernelSpec, dict[str, Any]]]:
-        """The kernels, with their values, that so many libraries will ask for, where that is sure."""
+        """The kernels that so many libraries are sure to need, each with the values that its text is specialised by."""
         yield spec("stage"), {"dtype": self.dtype}
         for group in self._groups:
             for knn_pass, n in group.searcher.sure_passes(n_libraries):

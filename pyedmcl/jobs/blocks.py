@@ -1,4 +1,4 @@
-"""What jobs are made of, as a runner sees them: blocks, problems, engines, and records of how blocks came about.
+"""The parts of a job as a runner sees them: problems, blocks, engines, and records of how blocks came about.
 
 A job is a problem cut into blocks, and a sink; a block is a pure function of (problem, block, device).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..neighbors.searcher import Searcher
 
 Arrays = Sequence[NDArray[Any]]
-#: Says how much of a block is done, in the unit of its problem.
+#: Is called with how much of a block is done, in the unit of its problem.
 Report = Callable[[int], None]
 
 
@@ -29,11 +29,11 @@ class Block:
     Attributes
     ----------
     number : int
-        Its place among the blocks of the job.
+        Number of the block in the job, from 0 on.
     begin, end : int
     layers : tuple of int
-        Which layers of the result are to be computed: a result of several layers, such as one for each library size,
-        may have some of them already.
+        The layers of the result that are to be computed. A result may have several, such as one for each library size,
+        some of which may have been computed before.
     """
 
     number: int
@@ -55,12 +55,12 @@ def cut(n: int, rows: int, layers: int = 1) -> list[Block]:
 
 @dataclass(frozen=True)
 class Wait:
-    """No block can be claimed now, but others compute some, which somebody has to compute if they are lost.
+    """Says that no block can be claimed now, while other processes compute some that come back if these are lost.
 
     Attributes
     ----------
     seconds : float
-        After which it is worth asking again.
+        Time to wait before the sink is asked again.
     """
 
     seconds: float
@@ -69,9 +69,10 @@ class Wait:
 _BLOCK_BYTES = 8 << 20
 _LEAST_WORK = 1 << 31  # pairs x steps of a block: about a second of two processor cores
 _MOST_BLOCKS = 20_480  # of a store that is cut for many: a metadata server must claim and write them all
-# Who comes last works while the others wait: with so many blocks each, that is some percent of the run.
+# The process that takes the last block works while the others wait. With so many blocks for each, that wait is some
+# percent of the run.
 _BLOCKS_OF_A_PROCESS = 20
-# Several devices get some blocks each, so that a slower one takes fewer and none waits long for the last.
+# Each of several devices gets some blocks, so that a slower device takes fewer and none waits long for the last block.
 _BLOCKS_OF_A_DEVICE = 4
 _BLOCK_VALUES = 1 << 24  # of the series of a block
 
@@ -129,10 +130,10 @@ class Record:
     parameters : mapping
         Kernel to its tuned parameters.
     grade : str
-        How well these are known to suit.
+        How well these parameters are known to suit the device and the problem.
     searched : tuple of mapping
-        What searched for neighbours, why, and how good it was; and how targets were looked up, where that was asked for
-        (:func:`.provenance.told` tells them apart). Each record once.
+        Entries that say which search found the neighbours, why it was chosen, and how good it was; and how targets were
+        looked up, where the user chose that (:func:`.provenance.told` tells the two apart). No entry comes twice.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -145,19 +146,19 @@ class Record:
         return cls(searcher.parameters, searcher.grade, tuple(searcher.decisions))
 
     def joined(self, other: Record) -> Record:
-        """With what another block's record adds; parameters and grade are the last ones that are known."""
+        """This record with the entries that another one adds. Parameters and grade are the last ones that are known."""
         more = tuple(entry for entry in other.searched if entry not in self.searched)
         return Record(other.parameters or self.parameters, other.grade or self.grade, self.searched + more)
 
 
 @dataclass(frozen=True)
 class BlockResult:
-    """What a block gives.
+    """What an engine computes for a block.
 
     Attributes
     ----------
     arrays : sequence of ndarray
-        One for each of the block's layers, rows first; a sink of another kind may take another kind of result.
+        An array for each layer of the block, whose first axis are the rows. Some sinks take results of another kind.
     record : Record
     """
 
@@ -166,7 +167,7 @@ class BlockResult:
 
 
 class Engine(Protocol):
-    """A problem on a device: computes blocks in any order, each the same whatever came before it."""
+    """A problem that is open on a device. It computes blocks in any order; no block depends on those before it."""
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """Compute a block.
@@ -175,9 +176,9 @@ class Engine(Protocol):
         ----------
         block : Block
         into : sequence of ndarray or None
-            Where the arrays may be written, and are then returned from, instead of new ones.
+            Arrays that the engine may write to and return instead of new ones.
         report : callable
-            May be called with how much of the block is done, before all of it is.
+            May be called with how much of the block is done, as long as that is not all of it.
         """
 
     def release(self) -> None:
@@ -185,22 +186,22 @@ class Engine(Protocol):
 
 
 class Problem(Protocol):
-    """All numbers that define a result; frozen and picklable, without a device."""
+    """All numbers that define a result. A problem is frozen, can be pickled, and knows of no device."""
 
     @property
     def unit(self) -> str:
-        """What progress counts; empty where the problem's engine alone reports what it does."""
+        """What progress counts, such as series; empty where the engine reports its progress itself."""
 
     @property
     def total(self) -> int:
-        """All of it, in that unit."""
+        """Size of the whole problem in that unit."""
 
     def size(self, block: Block) -> int:
-        """A block in that unit."""
+        """Size of a block in that unit."""
 
     @property
     def operations(self) -> float:
-        """Arithmetic operations of the whole job, roughly: long jobs repay tuning."""
+        """A rough number of arithmetic operations of the whole job, from which follows whether tuning would repay."""
 
     def open(self, executor: Executor) -> Engine:
-        """The problem on a device; gives all memory back where that fails."""
+        """Open the problem on a device. Where that fails, all of its memory is given back."""

@@ -30,18 +30,18 @@ R = TypeVar("R")
 
 
 class Runner(Protocol):
-    """What runs the blocks of a job: on this device, on several, in other processes.
+    """Runs the blocks of a job, on one device of this process, on several, or in other processes.
 
     Attributes
     ----------
     devices : int
-        How many work at the same time, as far as that is known: jobs are cut for so many.
+        How many devices work at the same time, as far as that is known. Jobs are cut into blocks for so many.
     infos : sequence of DeviceInfo
-        Those that have worked, or will. There is one at least.
+        The devices that have worked on jobs or will do so; at least one.
     executor : Executor
-        A device of this process, for what is no job.
+        A device of this process, for work that is not cut into blocks.
     tuning : mapping
-        Kernel to the parameters that it was given, see :meth:`pyedmcl.tuning.parameters.ParameterSource.record`.
+        Kernel to the parameters that it was given; see :meth:`pyedmcl.tuning.parameters.ParameterSource.record`.
     """
 
     @property
@@ -65,11 +65,11 @@ class Runner(Protocol):
         Parameters
         ----------
         kernels : iterable of str
-            Those used, where nothing tells which were.
+            The kernels to name where no record tells which were used.
         record : Record
-            Of all its blocks: its tuned parameters, their grade, and what searched for neighbours.
+            Record of all blocks: tuned parameters, their grade, and which search found the neighbours.
         **more
-            What the method adds.
+            Further entries that the method adds.
         """
 
     def run(self, problem: Problem, sink: Sink) -> Record:
@@ -83,7 +83,7 @@ class Runner(Protocol):
         Raises
         ------
         DeviceMemoryError
-            A block does not fit, not even with a fraction of the memory planned with.
+            A block does not fit on the device, not even when it is planned with an eighth of the memory.
         Interrupted
             Ctrl-C, where the sink outlives the process; a plain KeyboardInterrupt where it does not.
         """
@@ -139,7 +139,7 @@ class LocalRunner:
         return run.record
 
     def _share_out(self, run: Run) -> None:
-        """Work on several devices. One that fails is left out, and what it had goes to the others."""
+        """Work on several devices. A device that fails is left out, and the others compute the blocks that it had."""
         working = list(self.executors)
         while working:
             with ThreadPoolExecutor(len(working)) as pool:
@@ -166,12 +166,12 @@ def of_one_kind(infos: Sequence[DeviceInfo], kernels: Iterable[str]) -> DeviceIn
     ----------
     infos : sequence of DeviceInfo
     kernels : iterable of str
-        Those of the job. Where one of them does not give the same bits everywhere, devices must be of one kind.
+        Kernels of the job. Where one of them does not give the same bits on all devices, these must be of one kind.
 
     Raises
     ------
     InputError
-        They differ, so that blocks of one map might differ in their last digits.
+        The devices differ, so that blocks of one map might differ in their last digits.
     """
     first, *others = infos
     same_bits = _same_bits(kernels)
@@ -203,13 +203,13 @@ def _same_bits(kernels: Iterable[str]) -> bool:
 
 
 def in_context(function: Callable[P, R]) -> Callable[P, R]:
-    """``function`` for another thread, with what the caller has chosen for this call (tuning) in force there, too."""
+    """``function`` for another thread, where the caller's choices for this call, such as a mode of tuning, hold too."""
     return functools.partial(contextvars.copy_context().run, function)
 
 
 @contextlib.contextmanager
 def kept_told(sink: Sink) -> Iterator[None]:
-    """Say what the sink has kept, and how to go on, where Ctrl-C or lack of memory ends a job."""
+    """Where Ctrl-C or lack of memory ends a job, say in the error what the sink has kept and how the job continues."""
     try:
         yield
     except Interrupted:

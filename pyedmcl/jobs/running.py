@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After a refusal, half as much memory is planned with, three times: what does not help then is not the plan.
+# After each refusal, half as much memory is planned with. An eighth is the least: where that does not fit either, the
+# plan is not what is wrong.
 _LEAST_SHARE = 1 / 8
 
 
 class Run:
-    """One job at work: what the devices that work on it share.
+    """One job at work: the state that is shared by the devices which compute its blocks.
 
     Attributes
     ----------
     record : Record
-        Of the blocks that were computed.
+        How the blocks that were computed here came about.
     """
 
     def __init__(self, problem: Problem, sink: Sink) -> None:
@@ -44,15 +45,19 @@ class Run:
         self._stopped = threading.Event()
         #: Where blocks were computed: first row, end, and id of the device.
         self.places: list[dict[str, Any]] = []
-        self._lost: dict[str, DeviceMemoryError | LaunchError] = {}  # devices that failed, by their ids
-        self._own: dict[DeviceKey, dict[str, dict[str, Any]]] = {}  # tuned parameters of other kinds than the job's
+        self._lost: dict[str, DeviceMemoryError | LaunchError] = {}  # how devices failed, by their ids
+        # Tuned parameters of devices that are of another kind than those of the job.
+        self._other_answers: dict[DeviceKey, dict[str, dict[str, Any]]] = {}
         self._done = problem.total - sum(problem.size(block) for block in sink.pending())
-        self._parts: dict[int, int] = {}  # of blocks that are being computed
+        self._parts: dict[int, int] = {}  # how much is done of each block that is being computed, by its number
         self._reported = -1
         self._report()
 
     def work(self, executor: Executor, *, spare: bool = False) -> None:
-        """Compute blocks on a device until none is left. A failure of one that can be spared is noted, not raised."""
+        """Compute blocks on a device until none is left.
+
+        Where the job can ``spare`` the device, since others work on it too, a failure is noted and not raised.
+        """
         worker = OpenProblem(self._problem, executor)
         block: Block | None = None
         try:
@@ -61,7 +66,8 @@ class Run:
                     result = worker.block(block, self._sink.room(block), functools.partial(self._part, block))
                     self._finish(block, result, executor.info.id)
         except (DeviceMemoryError, LaunchError) as error:
-            # What names a kernel may be the fault of its parameters: tuning.retry calls again with others.
+            # An error that names a kernel may be the fault of its tuned parameters. It is raised, so that tuning.retry
+            # can call the function again with other ones.
             if not spare or error.kernel or block is None:
                 self.stop()
                 raise
@@ -76,25 +82,29 @@ class Run:
             worker.release()
 
     def _keeping(self, info: DeviceInfo) -> AbstractContextManager[None]:
-        """The job's tuned parameters, on devices of its kind; others have their own, since these decide speed only."""
+        """Within the block, kernels take the tuned parameters of the job.
+
+        A device of another kind than the job's has parameters of its own, since they decide only how fast it computes.
+        """
         answers, key = self._sink.answers, device_key(info)
         if answers is None:
             return contextlib.nullcontext()
         if not same_kind(self._sink.device, key.as_dict()):
-            answers = self._own.setdefault(key, {})
+            answers = self._other_answers.setdefault(key, {})
         return keeping(answers)
 
     def stop(self) -> None:
-        """Have no further block begun."""
+        """Let no device begin another block."""
         self._stopped.set()
 
     def resume(self) -> dict[str, DeviceMemoryError | LaunchError]:
-        """Have blocks begun again; returns which devices failed, and how, since the run began or was resumed."""
+        """Let devices begin blocks again; returns which ones failed since the run began or was resumed, and how."""
         lost, self._lost = self._lost, {}
         self._stopped.clear()
         return lost
 
     def _claim(self) -> Block | None:
+        """The next block to compute, for which this may have to wait; None where none is left or the run is stopped."""
         while True:
             with self._lock:
                 claimed = None if self._stopped.is_set() else self._sink.claim()
@@ -107,7 +117,7 @@ class Run:
             self._stopped.wait(claimed.seconds)
 
     def _part(self, block: Block, done: int) -> None:
-        # The end of a block is told once it is written: whoever stops then, stops behind it.
+        # The end of a block is reported only once the block is written, so that whoever stops at that report keeps it.
         if done < self._problem.size(block):
             with self._lock:
                 self._parts[block.number] = done
@@ -123,7 +133,7 @@ class Run:
             self._report()
 
     def _report(self) -> None:
-        # What is computed here and elsewhere, too, does not count twice.
+        # A block may be computed both here and by another process; the sum must not exceed the total then.
         done = min(self._done + sum(self._parts.values()), self._problem.total)
         if self._problem.unit and done != self._reported:
             self._reported = done
@@ -131,7 +141,7 @@ class Run:
 
 
 class OpenProblem:
-    """A device and the engine open on it, which gets less memory where the device refuses what was planned."""
+    """A device with the engine of a problem. Where the device refuses memory, the engine is opened again with less."""
 
     def __init__(self, problem: Problem, executor: Executor) -> None:
         self._problem, self._executor = problem, executor
@@ -149,8 +159,8 @@ class OpenProblem:
             except MemoryError as found:
                 error = found if isinstance(found, DeviceMemoryError) else host_refusal(found)
                 refusals.append(str(error))
-                # A launch may have been refused for its work-group. Where half of the memory does not help, smaller
-                # ones are tried by tuning.retry.
+                # An error that names a kernel may mean that its work-group is too large for the device. Half of the
+                # memory is tried once; if that does not help, tuning.retry tries smaller work-groups.
                 least = 1 / 2 if error.kernel else _LEAST_SHARE
                 if not error.refused or self._share <= least:
                     if len(refusals) == 1 and error is found:
@@ -159,7 +169,7 @@ class OpenProblem:
                     more = f" (That was with {share}; at first: {refusals[0]})" if len(refusals) > 1 else ""
                     raise like(error, f"{error}{more}") from found
                 del error
-            # Here, where no traceback keeps the engine's buffers alive.
+            # The engine is released only here, outside of the handler, where no traceback keeps its buffers alive.
             self.release()
             self._share /= 2
             log.warning("%s Trying again with %g of the memory.", refusals[-1], self._share)
@@ -171,7 +181,7 @@ class OpenProblem:
 
 
 def like(error: DeviceMemoryError, message: str) -> DeviceMemoryError:
-    """The same error with another message, of a job that got as little memory as is tried."""
+    """The same error with another message, marked as the last one: the job got the least memory that is tried."""
     other = type(error)(message)
     other.refused, other.kernel, other.work_group = error.refused, error.kernel, error.work_group
     other.last = True

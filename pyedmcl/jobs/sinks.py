@@ -1,4 +1,4 @@
-"""Where the blocks of a job go: arrays in memory, or stores that survive. Sinks hand out the blocks that they lack."""
+"""Sinks take the blocks of a job, into arrays or into stores that outlive the process, and hand out what they lack."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Answers = MutableMapping[str, dict[str, Any]]
 
 
 class Sink(Protocol):
-    """Where blocks go."""
+    """Takes the blocks of a job, and hands out those that it lacks."""
 
     @property
     def record(self) -> Record:
-        """How the blocks that are there came about, as far as that is kept."""
+        """How the blocks that the sink holds came about, as far as the sink keeps that."""
 
     @property
     def answers(self) -> Answers | None:
@@ -36,66 +36,70 @@ class Sink(Protocol):
         """Where the job keeps its blocks; None where it keeps none."""
 
     def pending(self) -> Sequence[Block]:
-        """What is still to be computed, whether claimed or not; a block may be handed out in pieces."""
+        """Blocks that are still to be computed, claimed ones included. A sink may hand out such a block in pieces."""
 
     def claim(self) -> Block | Wait | None:
-        """A block that nobody has claimed yet; None where none is left that this process may have to compute."""
+        """A block that nobody has claimed yet.
+
+        A :class:`.blocks.Wait` says that other processes compute all that is left, which comes back if they are lost.
+        None says that nothing is left.
+        """
 
     def elsewhere(self) -> Sequence[Block]:
-        """What other processes have finished since the last call, and was pending before."""
+        """Blocks that other processes have finished since the last call of this method."""
 
     def give_back(self, block: Block) -> None:
-        """Take back a block that was claimed and not computed; somebody else may claim it."""
+        """Take back a block that was claimed but not computed, so that another device or process can claim it."""
 
     def room(self, block: Block) -> Arrays | None:
-        """Where a block may be written directly."""
+        """Arrays into which an engine may write a block directly; None where it must return arrays of its own."""
 
     def write(self, block: Block, result: BlockResult) -> None:
-        """Take a block; when this returns, it counts as done."""
+        """Take a block. It counts as done when this method returns."""
 
     def kept(self) -> str | None:
-        """What outlives this process, and how to go on, as a sentence; None where nothing does."""
+        """A sentence on what outlives this process and how the job continues; None where nothing outlives it."""
 
 
 class PairsSink(Sink, Protocol):
-    """Where blocks of all pairs of series go, and their embedding dimensions, which a first stage may find."""
+    """Takes the blocks of a map of all pairs, and the embedding dimensions of its series, which a first stage finds."""
 
     @property
     def E(self) -> NDArray[np.int_] | None:
         """Embedding dimensions of the series, where the job has found them."""
 
     def set_E(self, E: ArrayLike, record: Record) -> None:
-        """Keep the embedding dimensions, and how they were found, where they are not kept yet."""
+        """Keep the embedding dimensions and the record of how they were found, unless the sink has them already."""
 
     def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
-        """Where the blocks of a stage of the job go, which comes before its own ones.
+        """The sink of a stage that the job runs before its own blocks, such as the search for E.
 
         Parameters
         ----------
         name : str
-            Of the stage.
+            Name of the stage.
         n : int
             Rows of the stage.
         blocks : sequence of Block
-            As this process alone would cut them.
+            Blocks as this process would cut them if it worked alone.
         """
 
 
 class ResultsSink(Sink, Protocol):
-    """A sink that gives back what blocks gave."""
+    """A sink that gives the results of its blocks back."""
 
     def results(self) -> list[Any]:
-        """What blocks gave, in their order, once none is pending."""
+        """Results of all blocks in their order; to be asked for once none is pending."""
 
 
 class ListSink:
-    """Results of blocks in memory, as they come.
+    """Keeps the results of blocks in memory as they come.
 
     Parameters
     ----------
     blocks : sequence of Block
     job : Sink, optional
-        Of the job whose first stage goes here: what it keeps is told, and its tuned parameters are taken.
+        The sink of a job whose first stage goes here. Its tuned parameters are used, and messages say what it keeps.
     """
 
     def __init__(self, blocks: Sequence[Block], job: Sink | None = None) -> None:
@@ -109,7 +113,7 @@ class ListSink:
         self.folder: Path | None = None if job is None else job.folder
 
     def results(self) -> list[Any]:
-        """What blocks gave, in their order."""
+        """Results of the blocks in their order."""
         return [self._results[number] for number in sorted(self._results)]
 
     def pending(self) -> list[Block]:
@@ -140,7 +144,7 @@ class ListSink:
 
 
 class ArraySink(ListSink):
-    """Blocks of arrays in memory.
+    """Writes blocks into arrays in memory.
 
     Parameters
     ----------
@@ -168,18 +172,18 @@ class ArraySink(ListSink):
 
     def _take(self, block: Block, arrays: Arrays) -> None:
         for place, rows in zip(self.room(block), arrays, strict=True):
-            if not np.may_share_memory(place, rows):  # else it was computed in place
+            if not np.may_share_memory(place, rows):  # else the engine has written there itself
                 place[...] = rows
 
 
 class StoreSink:
-    """Blocks of library rows in stores that are open for writing, one for each layer, cut alike.
+    """Writes blocks of library rows to stores, one for each layer of the result, all of which are cut alike.
 
     Parameters
     ----------
     stores : sequence of XmapStore
     where : path-like
-        How messages call the folder.
+        The folder, as messages name it.
     """
 
     def __init__(self, stores: Sequence[XmapStore], where: Any) -> None:
@@ -191,7 +195,7 @@ class StoreSink:
         self.record = Record()
         for records in self._searched:
             self.record = self.record.joined(Record(searched=tuple(records)))
-        # Continued blocks take the parameters of the first ones.
+        # A job that is continued computes its blocks with the parameters of those that are there.
         self.answers: Answers = {}
         for store in stores:
             self.answers |= store.parameters
@@ -207,7 +211,8 @@ class StoreSink:
         self.record = self.record.joined(Record(searched=record.searched))
         for place, store in enumerate(self.stores):
             if store.E is None:
-                self._set_searched(place)  # before E: a run that continues finds E there and does not search for it
+                # The record goes first: a run that continues finds E there and does not search for it again.
+                self._set_searched(place)
                 store.set_E(E)
 
     def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
@@ -236,7 +241,7 @@ class StoreSink:
     def write(self, block: Block, result: BlockResult) -> None:
         self.record = self.record.joined(result.record)
         for place, rows in zip(block.layers, result.arrays, strict=True):
-            self._keep_answers(place)  # before the block: a run that continues it must know
+            self._keep_answers(place)  # before the block, since a run that continues must know its parameters
             self._set_searched(place)
             self.stores[place].write(block.number, rows)
 
@@ -252,7 +257,7 @@ class StoreSink:
             self._searched[place] = records
 
     def kept(self) -> str:
-        total = sum(store.n_blocks for store in self.stores)  # as ``pyedmcl status`` counts them
+        total = sum(store.n_blocks for store in self.stores)  # in the unit of ``pyedmcl status``
         done = total - sum(len(store.pending()) for store in self.stores)
         return (
             f"{done:,} of {total:,} blocks of {self._where} are finished and kept; the same call (or "

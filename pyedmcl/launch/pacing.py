@@ -1,4 +1,4 @@
-"""Launches short enough for watchdogs and Ctrl-C: their size follows from measured time."""
+"""Keeps launches short enough for watchdogs and Ctrl-C: how much is launched at once follows from measured time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from ..device.executor import Event
     from ..device.info import DeviceInfo
 
+#: How long a launch should take.
 LAUNCH_SECONDS = 0.2
+# A launch that is expected to take less is not waited for, and tells nothing of the rate.
 _UNTIMED = 0.01
 _KEPT_MOST = 4096
 
-
-#: Rates that launches of this process have shown, by device and work.
+# Rates (cost per second) that launches of this process have shown, by device and work.
 _shown: dict[Hashable, float] = {}
 
 
@@ -26,11 +27,11 @@ class Pacer:
     Parameters
     ----------
     info : DeviceInfo
-        Whose quirks give the first guess.
+        The device. Its quirks give the first guess of the rate.
     *work : hashable
-        What is launched: the kernel, and what its rate depends on beside the cost. The first guess of a call is then
-        the rate that the last call has shown; without a name, that of the device. A small call that is known to be
-        short is launched whole and not waited for.
+        A name for what is launched: the kernel, and whatever its rate depends on beside the cost. The first guess is
+        then the rate that earlier launches of the same name have shown, so that a small call is launched as a whole and
+        not waited for. Without a name the guess is that of the device.
     """
 
     def __init__(self, info: DeviceInfo, *work: Hashable) -> None:
@@ -38,11 +39,11 @@ class Pacer:
         self._rate = _shown.get(self._place) or quirks_for(info).first_rate
 
     def units(self, cost_per_unit: float) -> int:
-        """Units of work that take about :data:`LAUNCH_SECONDS`; at least one."""
+        """How many units of work take about :data:`LAUNCH_SECONDS`; at least one."""
         return max(int(LAUNCH_SECONDS * self._rate / max(cost_per_unit, 1.0)), 1)
 
     def launched(self, event: Event, cost: float) -> None:
-        """Take note of a launch; long ones are waited for, so that a queue never holds seconds of work."""
+        """Learn the rate from a launch. A long one is waited for, so that a queue never holds seconds of work."""
         if cost / self._rate < _UNTIMED:
             return
         seconds = event.seconds

@@ -1,4 +1,4 @@
-"""Device buffers by name that are reused, and made larger when need be."""
+"""Buffers on a device that are called by name, used again, and replaced by larger ones where that is needed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 
 class Pool:
-    """Named buffers of one device; several users that do not run at the same time may share a pool.
+    """Named buffers of one device. Users that do not run at the same time may share a pool.
 
     Parameters
     ----------
     executor : Executor
     *shape : hashable
-        What the sizes of the buffers follow from, and who uses them: what is released is then kept as a whole for the
-        next pool of the same shape (:class:`~pyedmcl.device.buffers.BufferSets`). Nothing is kept by default.
+        The name of the user and whatever the sizes of the buffers follow from. With a shape, the buffers are not freed
+        when the pool is released, but kept together for the next pool of the same shape
+        (:class:`~pyedmcl.device.buffers.BufferSets`). Without one, they are freed.
     """
 
     def __init__(self, executor: Executor, *shape: Hashable) -> None:
@@ -35,7 +36,7 @@ class Pool:
                 held.buffer.itemsize = 0
 
     def get(self, name: str, nbytes: int) -> Buffer:
-        """The buffer called ``name`` with at least ``nbytes`` bytes; growing it loses what it held."""
+        """The buffer called ``name``, with at least ``nbytes`` bytes. If it has to grow, it loses what it held."""
         held = self._held.get(name)
         if held is None or held.buffer.nbytes < nbytes:
             self.drop(name)
@@ -50,9 +51,9 @@ class Pool:
         return self.executor.upload(values, buffer)
 
     def constant(self, name: str, values: NDArray[Any]) -> Buffer:
-        """A buffer of that name that holds ``values``, which are copied unless they lie there from before.
+        """The buffer called ``name``, which holds ``values``; they are copied unless they lie there already.
 
-        No kernel may write to it, unless :meth:`changed` says so beforehand.
+        No kernel may write to this buffer, unless :meth:`changed` is called before.
         """
         values = np.ascontiguousarray(values)
         buffer, content = self.get(name, max(values.nbytes, 1)), values.tobytes()
@@ -62,18 +63,18 @@ class Pool:
         return buffer
 
     def changed(self, name: str, content: bytes | None = None) -> None:
-        """Say that a buffer is written to; or, where it turns out that ``content`` lies there, say that."""
+        """Note that a buffer is about to be written to, or that it is now known to hold ``content``."""
         self._held[name].content = content
 
     def drop(self, *names: str) -> None:
-        """Give some buffers back."""
+        """Free some buffers."""
         for name in names:
             held = self._held.pop(name, None)
             if held is not None:
                 held.buffer.release()
 
     def release(self) -> None:
-        """Give all of them back."""
+        """Free all buffers, or keep them for the next pool of the same shape."""
         if self._key is None:
             self.drop(*list(self._held))
         elif self._held:

@@ -1,7 +1,7 @@
-"""Progress of long functions: the loops that launch kernels, run blocks or ask an index report it to the caller.
+"""Progress of long functions, as the loops report it that launch kernels, run blocks or ask an index.
 
-The report travels beside the calls, as it concerns no result: these loops lie deep below the functions that have a
-``progress`` argument, and most of their callers have nothing to say about it.
+The function that receives the reports is not passed on as an argument, since the loops lie deep below the public
+functions that have a ``progress`` argument, and what lies between does not use it. A context variable holds it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 
 def reporting(function: Callable[P, R]) -> Callable[P, R]:
-    """Let long loops within a public function call what it gets as the keyword ``progress``; True is a bar.
+    """Let the loops within a public function report to its argument ``progress``; True stands for a bar.
 
     They call it as ``progress(done, total, unit)``: "queries" are rows whose neighbours are found, "states" are rows
     of the library that an index holds, "predictions" are rows and samples of convergent cross mapping, "cells" pairs of
     points of a recurrence matrix, "rows" those of a recurrence plot, "windows" those along a series. Each loop begins
-    anew at 0. A search of one launch says nothing.
+    anew at 0. A search that needs a single launch reports nothing.
     """
 
     @functools.wraps(function)
@@ -38,7 +38,7 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
             with bars.shown(function.__name__) if given else nullcontext() as report:
                 kwargs["progress"] = report
                 return call(*args, **kwargs)
-        # What cannot be called is refused by the function itself, with its other arguments.
+        # The function itself refuses an argument that cannot be called, as it does with its other arguments.
         with told_to(given if callable(given) else None):
             return function(*args, **kwargs)
 
@@ -47,7 +47,7 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def told_to(report: Report | None) -> Iterator[None]:
-    """Let what is said within go to ``report``; None: nowhere."""
+    """Within the block, send reports to ``report``, or nowhere if it is None."""
     token = _report.set(report)
     try:
         yield
@@ -56,21 +56,21 @@ def told_to(report: Report | None) -> Iterator[None]:
 
 
 def told(done: int, total: int, unit: str = "queries") -> None:
-    """Say how far a search is, where somebody wants to know."""
+    """Report that ``done`` of ``total`` units are done, if the caller of the public function wants to know."""
     report = _report.get()
     if report is not None:
         report(int(done), int(total), unit)
 
 
 def told_part(end: int, parts: int, total: int, begin: int, unit: str = "queries") -> None:
-    """Say that parts ``begin`` to ``end`` of a search are done; nothing where they are all there are.
+    """Report that parts ``begin`` to ``end`` of a search are done, unless these are all of its parts.
 
     Parameters
     ----------
     end, parts, begin : int
-        In launches' own units, such as tiles.
+        Numbers in the unit of the launches, such as tiles.
     total : int
-        All of it in ``unit``.
+        Size of the whole search in ``unit``.
     """
     if begin or end < parts:
         told(end * total // parts, total, unit)

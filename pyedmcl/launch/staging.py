@@ -1,4 +1,4 @@
-"""Data on the device in the layouts that the kernels read: raw series travel once and are rearranged there."""
+"""Series in the layouts that kernels read. Raw series are uploaded once, and rearranged on the device."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from .sizes import open_size
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
-# Bytes of raw series on the device at a time. Kernels go down columns, which caches of processors should hold. Other
-# devices take an eighth of the room where that is more: what is uploaded as a whole is not copied first.
+# Bytes of raw series that lie on the device at a time. The kernels go down columns, which should fit the caches of a
+# processor. Other devices take an eighth of the room if that is more, since series that are uploaded as a whole need
+# not be copied on the host first.
 _RAW_BYTES, _RAW_BYTES_CACHED = 64 << 20, 4 << 20
 
 
 class Staging:
-    """Raw series, whole on the device where they are small and in blocks of columns otherwise.
+    """Holds raw series on the device, all of them where they are small and some columns at a time otherwise.
 
     Parameters
     ----------
     executor : Executor
     values : ndarray (n_steps, n_series)
-        Of the dtype that kernels compute in, from :func:`pyedmcl.data.condition.condition`; NaN for gaps.
+        Series from :func:`pyedmcl.data.condition.condition`, in the dtype that kernels compute in; NaN marks a gap.
     scored : (ndarray of int (n_series,) or int, int), optional
-        First row, of each series, and end of the rows that count in a score; targets are centred on these. All rows by
-        default.
+        The first row of each series that counts in its score, and one past the last. Targets are centred on the mean of
+        these rows. By default all rows count.
     room : int, optional
         Bytes of device memory that raw series may take.
     """
@@ -51,17 +52,17 @@ class Staging:
         most = _RAW_BYTES_CACHED if on_processor else max(_RAW_BYTES, room // 8)
         self._columns = max(min(room, most) // max(self.n_steps * values.itemsize, 1), 1)
         self._held = (0, 0)
-        self._centred = False  # shift and exponent are those of the columns that are held
+        self._centred = False  # whether shift and exponent have been computed for the columns on the device
         self._pool = Pool(executor, "staging", values.shape, self.dtype, self._columns)
 
     def _of_each(self, row: Any) -> NDArray[np.int32]:
-        """A row of each series, or of all of them."""
+        """Rows for each series, given one for each or one for all."""
         rows = np.empty(self.n_series, np.int32)
         rows[...] = row
         return rows
 
     def score(self, first: Any, end: int) -> None:
-        """Have other rows count in a score: see ``scored``."""
+        """Let other rows count in a score; see the argument ``scored`` of the class."""
         scored_from = self._of_each(first)
         if end != self._n_scored or not np.array_equal(scored_from, self._scored_from):
             self._n_scored, self._scored_from, self._centred = int(end), scored_from, False
@@ -70,7 +71,7 @@ class Staging:
         return build(self.executor, spec("stage"), {"dtype": self.dtype}, name)
 
     def _load(self, a: int, b: int, *, centred: bool = True) -> tuple[int, int, tuple[Buffer, Buffer, Buffer]]:
-        """Have columns a to b on the device: (first column there, columns there, (raw, shift, exponent))."""
+        """Bring columns a to b to the device; returns the first column there, how many there are, and the buffers."""
         held = self._held[0] <= a and b <= self._held[1]
         if not held:
             self._held = (0, self.n_series) if self.n_series <= self._columns else (a, b)
@@ -91,7 +92,7 @@ class Staging:
         return first, n, (raw, shift, exponent)
 
     def series(self, a: int, b: int, front: int, end: int, stride: int, into: Buffer, *, centred: bool = False) -> None:
-        """Write columns a to b series-major: row 0 at column ``front``, gaps before it and from row ``end`` on."""
+        """Write columns a to b series-major, row 0 at column ``front``; gaps lie before it and from row ``end`` on."""
         first, n, (raw, shift, exponent) = self._load(a, b, centred=centred)
         self.executor.launch(
             self._kernel("stage_series"), open_size(stride, b - a), None, raw=raw, n_series=n, first=a - first,
@@ -110,11 +111,11 @@ class Staging:
         )  # fmt: skip
 
     def targets(self, column_of: NDArray[np.int32], stride: int, into: Buffer, rows: int = 0) -> None:
-        """Write all series centred and time-major, series i to column ``column_of[i]``; zeros up to ``rows`` rows."""
+        """Write all series centred and time-major, series i to column ``column_of[i]``; zeros fill up to ``rows``."""
         columns = self._pool.constant("column_of", np.ascontiguousarray(column_of, np.int32))
         for a in range(0, self.n_series, self._columns):
             first, n, (raw, shift, exponent) = self._load(a, min(a + self._columns, self.n_series))
-            width = n if first + n < self.n_series else stride - first  # the last ones fill the padding
+            width = n if first + n < self.n_series else stride - first  # the last columns write the padding, too
             self.executor.launch(
                 self._kernel("stage_targets"), open_size(width, max(rows, self.n_steps)), None,
                 raw=raw, n_series=n, begin=first, n_all=self.n_series, n_steps=self.n_steps, column_of=columns,
@@ -122,7 +123,7 @@ class Staging:
             )  # fmt: skip
 
     def scaling(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """Shift and binary exponent of each series that ``centred`` values were made with; for few series."""
+        """Shift and binary exponent by which each series was centred; for series that fit the device together."""
         _, n, (_, at_shift, at_exponent) = self._load(0, self.n_series)
         shift, exponent = np.empty(n, self.dtype), np.empty(n, np.int32)
         self.executor.download(at_shift, shift)

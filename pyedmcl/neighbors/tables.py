@@ -1,4 +1,4 @@
-"""Neighbour tables on the device: their passes, their memory, and the loop that fills them part by part."""
+"""Neighbour tables on the device: the passes of a search, their memory, and the loop that fills them part by part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .plan import KnnPass, SearchProblem, split_dims, with_enough_groups
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
-# Working memory grows with the data, from a floor that a small job on a shared device can afford.
+# Working memory grows with the data. The least amounts are such that a small job on a shared device can afford them.
 _SCRATCH_LEAST, _TABLE_LEAST = 160 << 20, 112 << 20
 _TIMES_DATA = 32
 _BUSY_GROUPS = 2  # per compute unit: with fewer, fewer dimensions per pass are the better use of scratch memory
@@ -30,14 +30,14 @@ _PENALTY_PADDING = 32  # a kernel reads rows in steps
 
 @dataclass(frozen=True)
 class Tables:
-    """Neighbour tables on the device for one pass; valid until the next ones.
+    """Neighbour tables on the device, of one pass. They are valid until the next tables are filled.
 
     Attributes
     ----------
     rows, values : Buffer
         int32 rows; squared distances or weights.
     first, n_libraries : int
-        Which of the loaded libraries.
+        The loaded libraries that these tables belong to.
     knn_pass : KnnPass
     """
 
@@ -53,14 +53,14 @@ class Tables:
         return self.knn_pass.problem
 
     def begin(self, E: int, place: int = 0) -> int:
-        """Element where the table of dimension ``E`` of a library begins; ``place`` counts those of these tables."""
+        """Element at which the table of dimension ``E`` begins of library number ``place`` of these tables."""
         knn_pass = self.knn_pass
         return knn_pass.table_begin(E, self.n_libraries) + place * knn_pass.table_rows * knn_pass.stride(E)
 
     def arguments_of(self, place: int, E: int) -> dict[str, Any]:
-        """What a kernel takes that writes the table of one library; ``place`` counts the libraries of these tables.
+        """Arguments of a kernel that writes the table of one library, number ``place`` of these tables.
 
-        ``spare`` is the row to name, with weight 0, where there is no neighbour.
+        ``spare`` is the row that is named, with weight 0, where there is no neighbour.
         """
         knn_pass = self.knn_pass
         return {
@@ -82,7 +82,7 @@ class Tables:
 
 
 class TableSpace:
-    """Passes of a search with the device memory of its tables, which the searchers of that search share.
+    """The passes of a search and the device memory of its tables. All searchers of a search share one.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ class TableSpace:
     emit : str
         "neighbours" or "weights".
     data_bytes : int
-        Size of all the data of the job; working memory may be a multiple of it.
+        Size of all data of the job. Working memory may be a multiple of it.
     room : int, optional
-        Bytes of device memory that are left for the search; else the device's budget.
+        Bytes of device memory that are left for the search; by default the budget of the device.
     pool : Pool, optional
-        Device memory to share with other searches that do not run at the same time.
+        A pool to share with other searches that do not run at the same time.
     """
 
     def __init__(
@@ -118,7 +118,10 @@ class TableSpace:
         return min(max(least, _TIMES_DATA * data_bytes), max(self._room // 4, 1 << 16), self.budget.largest)
 
     def _split(self, emit: str, libraries: int) -> list[KnnPass]:
-        """Passes of as many dimensions as pay: sharing a sweep saves arithmetic and costs scratch memory per group."""
+        """Passes of so many dimensions each that it pays.
+
+        Dimensions that share a sweep share its arithmetic, but each needs scratch memory in each work-group.
+        """
         info, dims = self.executor.info, self.problem.dims
         most = min(len(dims), quirks_for(info).most_dimensions or len(dims))
         while True:
@@ -141,7 +144,7 @@ class TableSpace:
             most = min(allowed, most - 1)
 
     def tables(self, n_libraries: int, fill: Callable[[Tables], None]) -> Iterator[Tables]:
-        """Tables of each pass in turn, for as many libraries at a time as there is memory for, after ``fill``.
+        """Tables of each pass in turn, for as many libraries as there is memory for; ``fill`` computes each of them.
 
         Raises
         ------
@@ -163,12 +166,12 @@ class TableSpace:
                 first += n
 
     def at_once(self, knn_pass: KnnPass, n_libraries: int) -> int:
-        """Of so many libraries those that share tables."""
+        """How many of so many libraries share tables, in even shares."""
         each = max(self._table_limit // knn_pass.table_bytes(1), 1)
-        return -(-n_libraries // -(-n_libraries // each))  # even shares
+        return -(-n_libraries // -(-n_libraries // each))
 
     def _shrink(self, knn_pass: KnnPass, n: int) -> bool:
-        """After the device refused memory: plan with half as much; False if there is nothing left to halve."""
+        """Plan with half of the memory, since the device refused some. False if there is nothing left to halve."""
         if n == 1 and self.scratch_limit // 2 < knn_pass.scratch_bytes:
             return False
         if n > 1:
@@ -190,7 +193,7 @@ class TableSpace:
         return self.pool.get("rows", cells * 4), self.pool.get("values", cells * problem.itemsize)
 
     def penalty(self, library_mask: NDArray[np.bool_]) -> Buffer:
-        """The mask as the kernels read it, which is uploaded once as long as the array is the same object."""
+        """The library mask as kernels read it. It is uploaded once as long as the array is the same object."""
         if self._penalty is None or self._penalty[0] is not library_mask:
             values = np.zeros(self.problem.n_library + _PENALTY_PADDING, self.problem.dtype)
             values[: self.problem.n_library][~library_mask] = GAP_SQUARED
@@ -199,7 +202,7 @@ class TableSpace:
         return self._penalty[1]
 
     def release(self) -> None:
-        """Give the device memory of the search back; a pool that was given is released by its owner."""
+        """Give the device memory of the search back, but for a pool that was passed in, which its owner releases."""
         if self._penalty is not None:
             self._penalty[1].release()
             self._penalty = None
