@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, StoreForeignError
@@ -71,9 +72,9 @@ def open_result(path: str | os.PathLike[str]) -> Any:
         return read_result(place)
     if (place / METADATA).exists():
         return open_xmap(place)
-    for name in (NETWORK_FILE, SIGNIFICANCE_FILE):
-        if (place / name).exists():
-            return read_result(place / name)
+    saved = saved_in(place)
+    if saved is not None:
+        return read_result(saved)
     if is_grid(place):
         return open_xmap_grid(place)
     try:
@@ -91,3 +92,9 @@ def open_result(path: str | os.PathLike[str]) -> Any:
             "theirs, or a file that save() wrote"
         )
     return open_ccm_matrix(place)
+
+
+def saved_in(folder: Path) -> Path | None:
+    """The file of the whole result in the folder of a run that has ended; None where results are stores."""
+    there = (folder / name for name in (NETWORK_FILE, SIGNIFICANCE_FILE))
+    return next((place for place in there if place.exists()), None)

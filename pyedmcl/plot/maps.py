@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -216,7 +217,8 @@ def _ticks(ax: Any, names: list[str], columns: list[str]) -> None:
             axis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=2, steps=(1, 2, 5, 10)))
             continue
         short = [as_label(name) for name in short_names(side, _LETTERS if n <= _FEW else _FEWER_LETTERS)]
-        upright = axis is ax.yaxis or sum(map(len, short)) + 2 * n <= 70  # else names of columns would overlap
+        widest = max((len(one) + len(other) for one, other in pairwise(short)), default=0) / 2
+        upright = axis is ax.yaxis or (widest + 2) * n <= 70  # else names of columns would overlap
         axis.set_ticks(range(n), short, fontsize=9.0 if n <= 20 else 6.5, rotation=0 if upright else 90)
         axis.set_tick_params(length=2)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.arguments import boolean, real
-from ..edm.open_result import open_result
+from ..edm.open_result import open_result, saved_in
 from ..errors import InputError, shown
 from ..files import output_path, path_of, writing
 from ..jobs.opening import open_store
@@ -143,7 +143,7 @@ def _section(one: Any, wishes: Wishes) -> Section:
 
 def _unfinished(where: Path) -> tuple[str, ...]:
     """What to say of a folder whose run has not ended."""
-    if not where.is_dir():
+    if not where.is_dir() or saved_in(where) is not None:
         return ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # who opened it was warned already

@@ -258,3 +258,13 @@ def test_what_cannot_be_reported_is_refused(tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pyedmcl\[report\]"):
         result.report(path)
     assert path.read_text() == "mine", "what was there is kept"
+
+
+def test_folders_of_networks_and_tests_are_reported(tmp_path, one_device):
+    data = np.random.default_rng(3).random((60, 3))
+    options = {"E": 2, "n": 19, "seed": 1, "device": one_device}
+    pyedmcl.causal_network(data, **options, lags=None, convergence=False, out=tmp_path / "net")
+    pyedmcl.xmap_significance(data, **options, out=tmp_path / "tests")
+    for name in ("net", "tests"):
+        page = pyedmcl.report(tmp_path / name, tmp_path / f"{name}.html").read_text(encoding="utf-8")
+        assert "not finished" not in page and "x2" in page
