@@ -52,7 +52,7 @@ def run_fragment(device, head, body, inputs, outputs, *, items=1, group=None, **
     )
     text = f"{head}\nkernel void fragment({pointers}) {{\n  const int i = get_global_id(0);\n{body}\n}}\n"
     filled = render._filled(render._compiled(text, "fragment"), "fragment", values)
-    source = quirks.prelude + render.prologue(values) + render.expand_includes(filled, set())
+    source = render.prelude(quirks) + render.prologue(values) + render.expand_includes(filled, set())
     slots = [Slot(name, array.dtype, True, name in inputs) for name, array in arrays.items()]
     kernel = executor.build(source, quirks.build_options).kernel("fragment", slots)
     buffers = {name: executor.upload(array) for name, array in arrays.items()}

@@ -54,7 +54,7 @@ def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> s
 def _text(spec: KernelSpec, given: tuple[tuple[str, Any], ...], quirks: Quirks) -> str:
     values = dict(given)
     lone = all(values.get(name, 1) == 1 for name in GROUP)
-    return quirks.prelude + (quirks.lone_prelude if lone else "") + source(spec, {**values, **quirks.values})
+    return render.prelude(quirks, lone) + source(spec, {**values, **quirks.values})
 
 
 def excerpt(log: str, text: str) -> str:

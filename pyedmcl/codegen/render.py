@@ -9,11 +9,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BuildError
 from .sentinels import SENTINELS
 from .texts import read_text
+
+if TYPE_CHECKING:
+    from ..device.quirks import Quirks
 
 # Control lines, comments, and tags such as <%def> and <%namespace>.
 _CONTROL = re.compile(r"\s*%(?!%)|\s*##|\s*</?%\w")
@@ -76,6 +79,13 @@ def expand_includes(text: str, seen: set[str]) -> str:
             out.append(expand_includes(f'#line 1 "{name}"\n{header}', seen).rstrip("\n"))
         out.append(f'#line {back[0] + 1} "{back[1]}"')
     return "\n".join(out) + "\n"
+
+
+@functools.lru_cache(maxsize=16)
+def prelude(quirks: Quirks, lone: bool = False) -> str:
+    """What comes before every text on a device with these quirks; ``lone``: groups are single work-items."""
+    text = quirks.prelude + (quirks.lone_prelude if lone else "")
+    return expand_includes(text, set()) if text else ""
 
 
 @functools.lru_cache(maxsize=64)

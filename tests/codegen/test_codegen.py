@@ -155,3 +155,17 @@ def test_a_fragment_is_rendered_with_lines_of_its_own(one_device, monkeypatch):
     text = render.render("top.cl.mako", {"n": 3, "fma": "builtin", "minimum": "fmin"})
     assert '#line 4 "part.mako"\n  out[3] = total;' in text
     assert '#line 4 "top.cl.mako"\n}' in text
+
+
+def test_functions_are_declared_as_in_the_header_that_is_left_out(pocl_device):
+    """Beside the header each declaration must be one of its own; without it there is no other function."""
+    executor = open_device(pocl_device)
+    quirks = quirks_for(executor.info)
+    if not quirks.prelude:
+        pytest.skip(f"PoCL {executor.info.driver} reads its own header")
+    declared = render.prelude(quirks)
+    body = "kernel void one(global float* x) {{ x[0] = {}(x[0]); }}\n"
+    executor.build(declared + body.format("sinpi"), [option for option in quirks.build_options if "-D" not in option])
+    executor.build(declared + body.format("sqrt"), quirks.build_options)
+    with pytest.raises(BuildError, match="sinpi"):
+        executor.build(declared + body.format("sinpi"), quirks.build_options)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from pyedmcl.codegen import render
 from pyedmcl.codegen.arguments import declared
 from pyedmcl.device import discover, registry
 from pyedmcl.device.executor import Executor
@@ -239,7 +240,7 @@ def test_the_quirk_for_fused_multiply_add_rounds_once(executor: Executor) -> Non
     exact = (a.astype(np.float64) * b + c).astype(np.float32)
     contract = int(quirks_for(executor.info).fma == "contract")
     options = [f"-DCONTRACT={contract}", *quirks_for(executor.info).build_options]
-    kernel = executor.build(FUSED, options).kernel("both", SLOTS["both"])
+    kernel = executor.build(render.prelude(quirks_for(executor.info)) + FUSED, options).kernel("both", SLOTS["both"])
     inputs = {name: executor.upload(values) for name, values in (("a", a), ("b", b), ("c", c))}
     one, two = executor.allocate(4096), executor.allocate(4096)
     executor.launch(kernel, (1024,), (64,), **inputs, one=one, two=two)
