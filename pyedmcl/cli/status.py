@@ -39,32 +39,32 @@ def status(
 
     observer = Observer(path_of(result, "OUT"))
     while True:
-        found = observer.look()
-        _tell(talk, found)
-        if not watch or found.complete:
+        state = observer.look()
+        _tell(talk, state)
+        if not watch or state.complete:
             return
         time.sleep(_SECONDS)
 
 
-def _tell(talk: Talk, found: Status) -> None:
-    for line in _lines(found):
+def _tell(talk: Talk, state: Status) -> None:
+    for line in _lines(state):
         talk.summary(line)
-    if found.processes:
+    if state.processes:
         rows = [(str(one.holder), one.holder.device, one.state, f"{one.done:,}", ", ".join(one.computing))
-                for one in found.processes]  # fmt: skip
+                for one in state.processes]  # fmt: skip
         talk.table(_HEADER, rows, right=("blocks done",))
     talk.document(
         {
-            "output": str(found.path),
-            "done": found.done,
-            "total": found.total,
-            "E_done": found.E_done,
-            "E_total": found.E_total,
-            "step": found.step,
-            "claimed": found.claimed,
-            "stale": found.stale,
-            "blocks_per_second": found.rate,
-            "seconds_left": found.seconds_left,
+            "output": str(state.path),
+            "done": state.done,
+            "total": state.total,
+            "E_done": state.E_done,
+            "E_total": state.E_total,
+            "step": state.step,
+            "claimed": state.claimed,
+            "stale": state.stale,
+            "blocks_per_second": state.rate,
+            "seconds_left": state.seconds_left,
             "processes": [
                 {
                     "host": one.holder.host,
@@ -74,31 +74,31 @@ def _tell(talk: Talk, found: Status) -> None:
                     "done": one.done,
                     "computing": one.computing,
                 }
-                for one in found.processes
+                for one in state.processes
             ],
         }
     )
 
 
-def _lines(found: Status) -> list[str]:
-    if found.complete:
-        return [f"{found.path}: all {found.total:,} blocks are done"]
-    if found.total is None:
+def _lines(state: Status) -> list[str]:
+    if state.complete:
+        return [f"{state.path}: all {state.total:,} blocks are done"]
+    if state.total is None:
         return [
-            f"{found.path}: not finished; {found.done:,} blocks are done and kept, and the same command continues "
+            f"{state.path}: not finished; {state.done:,} blocks are done and kept, and the same command continues "
             "there; how many are left shows only as it goes on",
-            *([found.step] if found.step else []),
+            *([state.step] if state.step else []),
         ]
-    line = f"{found.path}: {found.done:,} of {found.total:,} blocks are done ({100 * found.done / found.total:.1f} %)"
-    if found.claimed:
-        line += f", {found.claimed:,} claimed"
-    if found.stale:
-        line += f" ({found.stale:,} by processes that are lost)"
+    line = f"{state.path}: {state.done:,} of {state.total:,} blocks are done ({100 * state.done / state.total:.1f} %)"
+    if state.claimed:
+        line += f", {state.claimed:,} claimed"
+    if state.stale:
+        line += f" ({state.stale:,} by processes that are lost)"
     lines = [line]
-    if found.E_total:
-        lines.append(f"E is searched: {found.E_done:,} of {found.E_total:,} blocks are done")
-    if found.rate is not None and found.seconds_left is not None:
-        lines.append(f"{found.rate:.3g} blocks a second lately, about {_duration(found.seconds_left)} left")
+    if state.E_total:
+        lines.append(f"E is searched: {state.E_done:,} of {state.E_total:,} blocks are done")
+    if state.rate is not None and state.seconds_left is not None:
+        lines.append(f"{state.rate:.3g} blocks a second lately, about {_duration(state.seconds_left)} left")
     return lines
 
 

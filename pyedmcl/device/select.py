@@ -82,16 +82,16 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
 
 def _choose(request: str | None, source: str, devices: Sequence[DeviceInfo]) -> DeviceChoice:
     """What :func:`select` chooses of some devices; ``source`` says who asked."""
-    executor, wanted = registry.named_in(request or "")
+    executor, named = registry.named_in(request or "")
     if not devices:
         raise DeviceNotFoundError(
             f"there is no OpenCL device on this machine. {HOW_TO_GET_ONE}" if executor is None else
             f"device={shown(request)}: there is no device that {executor} reaches; 'pyedmcl devices --doctor' says why"
         )  # fmt: skip
-    if not wanted:
+    if not named:
         choice = _automatic(devices)
         return choice if executor is None else replace(choice, reason=f"{source} {request!r}: {choice.reason}")
-    matches = sorted(filter(_matcher(wanted), devices), key=rank)
+    matches = sorted(filter(_matcher(named), devices), key=rank)
     if not matches:
         raise DeviceNotFoundError(
             f"no device matches {shown(request)}. There are:\n{table(devices)}\n"
@@ -184,17 +184,17 @@ def _usable(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
 
 def _all(name: str, devices: Sequence[DeviceInfo]) -> list[DeviceChoice]:
     usable = _usable(devices)
-    wanted = [info for info in usable if info.kind == "gpu"]
+    chosen = [info for info in usable if info.kind == "gpu"]
     if name == "all":
         # Runtimes of the processor share its cores: one of them is all of it.
-        wanted += [info for info in usable if info.kind not in ("gpu", "cpu")]
-        wanted += [info for info in usable if info.kind == "cpu"][:1]
-    if not wanted:
+        chosen += [info for info in usable if info.kind not in ("gpu", "cpu")]
+        chosen += [info for info in usable if info.kind == "cpu"][:1]
+    if not chosen:
         lacking = "GPU" if name == "gpus" else "usable device"
         raise DeviceNotFoundError(
             f"device={name!r}: there is no {lacking}. There are:\n{table(devices)}\n{HOW_TO_GET_ONE}"
         )
-    return [DeviceChoice(info, f"one of {len(wanted)} that {name!r} names") for info in wanted]
+    return [DeviceChoice(info, f"one of {len(chosen)} that {name!r} names") for info in chosen]
 
 
 def _local(devices: Sequence[DeviceInfo]) -> DeviceChoice:
@@ -245,19 +245,19 @@ def rank(info: DeviceInfo) -> tuple[object, ...]:
 
 
 def _matcher(request: str) -> Callable[[DeviceInfo], bool]:
-    wanted = request.lower()
-    if re.fullmatch(r"\d+:\d+", wanted):
-        return lambda info: info.id in (wanted, f"{info.executor}:{wanted}")
-    if wanted in _KINDS:
-        return lambda info: info.kind == wanted
-    if wanted in _RUNTIME_NAMES:
-        return lambda info: info.runtime == wanted or (wanted == "nvidia" and _vendor(info, "nvidia"))
-    if wanted == "amd":
+    name = request.lower()
+    if re.fullmatch(r"\d+:\d+", name):
+        return lambda info: info.id in (name, f"{info.executor}:{name}")
+    if name in _KINDS:
+        return lambda info: info.kind == name
+    if name in _RUNTIME_NAMES:
+        return lambda info: info.runtime == name or (name == "nvidia" and _vendor(info, "nvidia"))
+    if name == "amd":
         # Processor runtimes report the maker of the processor; who asks for AMD means a GPU.
         return lambda info: info.runtime == "amd" or (info.kind == "gpu" and _vendor(info, "amd", "advanced micro"))
-    if wanted == "intel":
+    if name == "intel":
         return lambda info: info.runtime.startswith("intel-") or (info.kind == "gpu" and _vendor(info, "intel"))
-    pattern = wanted if any(sign in wanted for sign in "*?[") else f"*{wanted}*"
+    pattern = name if any(sign in name for sign in "*?[") else f"*{name}*"
 
     def by_text(info: DeviceInfo) -> bool:
         return any(fnmatch.fnmatchcase(text.lower(), pattern) for text in (info.name, info.platform, info.vendor))

@@ -22,7 +22,7 @@ _SURE = 0.001
 _ROWS_PER_HARMONIC = 40
 
 
-def cycles(values: Doubles, there: Mask) -> list[int]:
+def cycles(values: Doubles, present: Mask) -> list[int]:
     """Rows of the cycle of each series; 0 for none.
 
     The period with the smallest p-value of :meth:`Sums.p_of_period`, if it is at most 0.05 after Bonferroni's
@@ -33,27 +33,27 @@ def cycles(values: Doubles, there: Mask) -> list[int]:
     ----------
     values : ndarray (n_series, n)
         Without trend.
-    there : ndarray of bool (n_series, n)
+    present : ndarray of bool (n_series, n)
         Rows that have a value.
     """
     n_series, n = values.shape
     periods = range(2, min(_LONGEST, n // LEAST_CYCLES) + 1)
-    found = []
+    lengths = []
     step = max(_TOGETHER // max(n, 1), 1)
     for part in (slice(first, first + step) for first in range(0, n_series, step)):
-        sums = Sums.of(values[part], there[part])
+        sums = Sums.of(values[part], present[part])
         p = np.array([sums.p_of_period(period) for period in periods]).reshape(len(periods), len(sums.known))
-        found += [_period_of(dict(zip(periods, own, strict=True))) for own in p.T.tolist()]
-    return found
+        lengths += [_period_of(dict(zip(periods, p_values, strict=True))) for p_values in p.T.tolist()]
+    return lengths
 
 
 def _period_of(p: dict[int, float]) -> int:
     """The period that is taken, by the p-values of all."""
-    found = {period: value * len(p) for period, value in p.items() if value * len(p) <= LEVEL}
-    if not found:
+    significant = {period: value * len(p) for period, value in p.items() if value * len(p) <= LEVEL}
+    if not significant:
         return 0
-    best = min(found, key=lambda period: found[period])
-    return max([best, *(period for period, value in found.items() if value <= _SURE and period % best == 0)])
+    best = min(significant, key=lambda period: significant[period])
+    return max([best, *(period for period, value in significant.items() if value <= _SURE and period % best == 0)])
 
 
 def p_of_period(values: Doubles, there: Mask, period: int) -> float:
@@ -82,12 +82,12 @@ class Sums:
     count: Doubles
 
     @classmethod
-    def of(cls, values: Doubles, there: Mask) -> Sums:
-        """Of values of which those that are ``there`` count."""
-        known = np.where(there, values, 0.0)
-        mean = known.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
-        known = np.where(there, known - mean[:, None], 0.0)
-        ones = there.astype(np.float64)
+    def of(cls, values: Doubles, present: Mask) -> Sums:
+        """Of values of which those that are ``present`` count."""
+        known = np.where(present, values, 0.0)
+        mean = known.sum(axis=1) / np.maximum(present.sum(axis=1), 1)
+        known = np.where(present, known - mean[:, None], 0.0)
+        ones = present.astype(np.float64)
         before = np.zeros((len(known), 1))
         sums = [np.concatenate([before, np.cumsum(each, axis=1)], axis=1) for each in (known, known * known, ones)]
         return cls(known, ones, *sums)
@@ -106,18 +106,18 @@ class Sums:
         turns = n // (parts * period)
         rows, shape = parts * turns * period, (-1, parts, turns, period)
         turn = np.exp(-2j * np.pi * np.arange(period) / period)
-        found = self.known[:, :rows].reshape(shape).sum(axis=2) @ turn
+        coefficients = self.known[:, :rows].reshape(shape).sum(axis=2) @ turn
         gaps = self.count[:, rows] < rows  # elsewhere a constant has no part in whole cycles
         if gaps.any():
             level = self.total[gaps, rows] / np.maximum(self.count[gaps, rows], 1.0)
-            found[gaps] -= level[:, None] * (self.there[gaps, :rows].reshape(shape).sum(axis=2) @ turn)
-        return _p_of(found, self.squares[:, rows] * rows, real=period == 2)
+            coefficients[gaps] -= level[:, None] * (self.there[gaps, :rows].reshape(shape).sum(axis=2) @ turn)
+        return _p_of(coefficients, self.squares[:, rows] * rows, real=period == 2)
 
 
-def _p_of(found: NDArray[np.complex128], scale: Doubles, *, real: bool) -> Doubles:
+def _p_of(coefficients: NDArray[np.complex128], scale: Doubles, *, real: bool) -> Doubles:
     """P-values of Fourier coefficients (n_series, n_parts) of parts having one phase; none at 0 beside ``scale``."""
-    parts, mean = found.shape[1], found.mean(axis=1)
-    spread = (np.abs(found - mean[:, None]) ** 2).sum(axis=1) / (parts - 1)
+    parts, mean = coefficients.shape[1], coefficients.mean(axis=1)
+    spread = (np.abs(coefficients - mean[:, None]) ** 2).sum(axis=1) / (parts - 1)
     size = parts * np.abs(mean) ** 2
     ratio = size / np.where(spread > 0, spread, 1.0)
     if real:  # Student's t
@@ -138,15 +138,15 @@ def _student(t: float, freedom: int) -> float:
 
 def common_period(periods: Sequence[int]) -> int:
     """The period that at least two series have, and most of those that have any; 0 for none."""
-    found, counts = np.unique([period for period in periods if period], return_counts=True)
-    return int(found[counts.argmax()]) if len(found) and counts.max() >= 2 else 0
+    different, counts = np.unique([period for period in periods if period], return_counts=True)
+    return int(different[counts.argmax()]) if len(different) and counts.max() >= 2 else 0
 
 
 def without_cycle(values: Doubles, period: int) -> Doubles:
     """A series less its cycle: less the harmonics of a period, one for every 40 rows at most; gaps stay gaps."""
-    n, there = len(values), np.isfinite(values)
+    n, present = len(values), np.isfinite(values)
     harmonics = np.arange(1, min(period // 2, max(n // _ROWS_PER_HARMONIC, 1)) + 1)
     angle = 2 * np.pi * np.outer(np.arange(n) % period, harmonics) / period
     design = np.column_stack([np.ones(n), np.cos(angle), np.sin(angle)])
-    fit, *_ = np.linalg.lstsq(design[there], values[there], rcond=None)
+    fit, *_ = np.linalg.lstsq(design[present], values[present], rcond=None)
     return np.asarray(values - design[:, 1:] @ fit[1:])

@@ -145,11 +145,11 @@ def check_library(
     InputError
     """
     first = (lags - 1) * tau
-    there = np.isfinite(values).all(axis=1)
+    complete = np.isfinite(values).all(axis=1)
     mask = np.isfinite(future(goal, Tp))
     mask[:first] = False
     for e in range(lags):
-        mask[first:] &= there[first - e * tau : len(there) - e * tau]
+        mask[first:] &= complete[first - e * tau : len(complete) - e * tau]
     if library_mask is not None:
         mask &= library_mask
     rows = int(mask.sum())
@@ -165,23 +165,24 @@ def check_library(
 
 def laid_out(p: Projection, dtype: str) -> tuple[SearchProblem, NDArray[Any], NDArray[Any]]:
     """The search of a projection, and library and query states in its layout."""
-    n, m, own = len(p.library), len(p.query), p.query is p.library
+    n, m, same_series = len(p.library), len(p.query), p.query is p.library
     kind = np.result_type(p.library, p.query)
-    values = p.library if own else np.concatenate([p.library.astype(kind), p.query.astype(kind)])
+    values = p.library if same_series else np.concatenate([p.library.astype(kind), p.query.astype(kind)])
     search: SearchProblem
     if p.library.shape[1] == 1:
         ready = condition(values, dtype).values
         search = delay_problem(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, m, dtype)
         library = lay_out(ready[:n], search, n, search.library_end)
-        query = ready if own else ready[n:]
-        return search, library, library if own and search.library_end == n else lay_out(query, search, m, m)
+        query = ready if same_series else ready[n:]
+        return search, library, library if same_series and search.library_end == n else lay_out(query, search, m, m)
     ready = condition_together(values, dtype)
     states = embed(ready[:n], p.lags, p.tau)
-    given = coordinate_problem(states.shape[1], p.k, p.Tp, p.exclusion_radius, n, m, dtype)
-    library = lay_out_states(states, given, n, given.library_end)
-    if own and given.library_end == n:
-        return given, library, library
-    return given, library, lay_out_states(states if own else embed(ready[n:], p.lags, p.tau), given, m, m)
+    search_of_states = coordinate_problem(states.shape[1], p.k, p.Tp, p.exclusion_radius, n, m, dtype)
+    library = lay_out_states(states, search_of_states, n, search_of_states.library_end)
+    if same_series and search_of_states.library_end == n:
+        return search_of_states, library, library
+    query_states = states if same_series else embed(ready[n:], p.lags, p.tau)
+    return search_of_states, library, lay_out_states(query_states, search_of_states, m, m)
 
 
 def together(p: Projection) -> tuple[Any, ...] | None:

@@ -103,12 +103,12 @@ class Evidence:
     def linked(self) -> Mask:
         """Pairs that pass all legs but the lag, off the diagonal."""
         with np.errstate(invalid="ignore"):
-            found = np.asarray(self.skill > 0)
+            passing = np.asarray(self.skill > 0)
         for leg in (self.significant, self.converges):
             if leg is not None:
-                found = found & leg
-        np.fill_diagonal(found, False)
-        return found
+                passing = passing & leg
+        np.fill_diagonal(passing, False)
+        return passing
 
     @cached_property
     def ordered(self) -> Mask:
@@ -133,14 +133,14 @@ def intermediates(evidence: Evidence, effect: int, cause: int) -> list[int]:
     return [int(z) for z in series[np.argsort(-steps, kind="stable")]]
 
 
-def weaker_step(evidence: Evidence, effect: int, cause: int, given: int) -> float:
+def weaker_step(evidence: Evidence, effect: int, cause: int, through: int) -> float:
     """The skill of the weaker of both steps between a cause and an effect through another series."""
     skill = evidence.skill
-    return float(min(skill[effect, given], np.nanmax([skill[given, cause], skill[cause, given]])))
+    return float(min(skill[effect, through], np.nanmax([skill[through, cause], skill[cause, through]])))
 
 
 def passes_through(
-    evidence: Evidence, effect: int, cause: int, given: int, carried: float, partial: float
+    evidence: Evidence, effect: int, cause: int, through: int, carried: float, partial: float
 ) -> bool:
     """Whether another series explains a link.
 
@@ -151,10 +151,10 @@ def passes_through(
     partial : float
         Correlation of cause and direct estimate, given that one.
     """
-    own, step = float(evidence.skill[effect, cause]), weaker_step(evidence, effect, cause, given)
-    clearly = own < WEAKER * step and carried >= CARRIED * own
-    wholly = own < step and carried >= NEARLY_ALL * own and partial <= LEFT * own
-    return clearly or wholly or own < FAR_WEAKER * step
+    direct, step = float(evidence.skill[effect, cause]), weaker_step(evidence, effect, cause, through)
+    clearly = direct < WEAKER * step and carried >= CARRIED * direct
+    wholly = direct < step and carried >= NEARLY_ALL * direct and partial <= LEFT * direct
+    return clearly or wholly or direct < FAR_WEAKER * step
 
 
 def verdict_of(

@@ -145,29 +145,29 @@ def xmap_grid(
     out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     method = "simplex" if theta is None else "smap"
-    asked: dict[str, tuple[Any, ...]] = {
+    values_of: dict[str, tuple[Any, ...]] = {
         "E": _axis("E", E, lambda value: check_embedding(value, 1)[0]),
         "tau": _axis("tau", tau, lambda value: check_embedding(1, value)[1]),
         "Tp": _axis("Tp", Tp, lambda value: arguments.integer("Tp", value)),
         "theta": (None,) if theta is None else _thetas(theta),
     }
-    fits = linear_fits(method, asked["theta"][0] if theta is not None else 1.0, ridge, knn)
+    fits = linear_fits(method, values_of["theta"][0] if theta is not None else 1.0, ridge, knn)
     precision = check_map_precision(precision, dtype, {})
 
     def fields_of(lag: int, steps: int) -> tuple[dict[str, Any], tuple[MapRows, ...]]:
         """What maps of a lag and an interval have in common, and their rows: gaps between groups depend on both."""
         fields, layout = pairs_in_groups(
-            data, E=max(asked["E"]), tau=lag, Tp=steps, exclusion_radius=exclusion_radius, knn=knn, E_max=1,
+            data, E=max(values_of["E"]), tau=lag, Tp=steps, exclusion_radius=exclusion_radius, knn=knn, E_max=1,
             columns=columns, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets, groups=groups,
         )  # fmt: skip
         return fields, rows_of(lib_range, pred_range, folds, fields["data"].series.n_steps, layout)
 
-    fields, chosen_rows = fields_of(max(asked["tau"]), asked["Tp"][0])
+    fields, chosen_rows = fields_of(max(values_of["tau"]), values_of["Tp"][0])
     series = fields["data"].series
-    for steps in asked["Tp"]:
-        require_rows(series, E=max(asked["E"]), tau=max(asked["tau"]), Tp=steps, k=1)
-    axes = _axes_of(asked, {"E": E, "tau": tau, "Tp": Tp, "theta": theta}, folds)
-    fixed = {name: values[0] for name, values in asked.items() if name not in axes and values[0] is not None}
+    for steps in values_of["Tp"]:
+        require_rows(series, E=max(values_of["E"]), tau=max(values_of["tau"]), Tp=steps, k=1)
+    axes = _axes_of(values_of, {"E": E, "tau": tau, "Tp": Tp, "theta": theta}, folds)
+    fixed = {name: values[0] for name, values in values_of.items() if name not in axes and values[0] is not None}
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     target_series = fields["targets"].series if "targets" in fields else None
     shape = series.n_series, (target_series or series).n_series
@@ -176,9 +176,9 @@ def xmap_grid(
     if out is not None:
         rows = default_block_rows(*(shape if target_series else shape[:1]))
     together: dict[tuple[int, int], tuple[dict[str, Any], tuple[MapRows, ...]]] = {}
-    for pair in itertools.product(asked["tau"], asked["Tp"]):
+    for pair in itertools.product(values_of["tau"], values_of["Tp"]):
         together[pair] = (fields, chosen_rows) if groups is None else fields_of(*pair)
-    cells = _cells(together, asked, block_rows=rows, fits=fits, precision=precision)
+    cells = _cells(together, values_of, block_rows=rows, fits=fits, precision=precision)
     problem = XmapGridProblem(cells, rows)
     rho: Any = None
     with contextlib.ExitStack() as stack:
@@ -256,39 +256,41 @@ def _stored(path: Path, fixed: dict[str, Any] | None, used: dict[str, Any] | Non
 
 
 def _cells(
-    together: dict[tuple[int, int], tuple[dict[str, Any], tuple[MapRows, ...]]], asked: dict[str, tuple[Any, ...]],
+    together: dict[tuple[int, int], tuple[dict[str, Any], tuple[MapRows, ...]]], values_of: dict[str, tuple[Any, ...]],
     **same: Any,
 ) -> tuple[XmapProblem, ...]:
     """The maps of the grid, from what those of each lag and interval have in common, and the same fields of all."""
     common = {pair: XmapProblem(**fields, **same) for pair, (fields, _) in together.items()}
-    cells = cells_of(common, {pair: rows for pair, (_, rows) in together.items()}, asked)
+    cells = cells_of(common, {pair: rows for pair, (_, rows) in together.items()}, values_of)
     for cell in cells:
         if cell.rows is not None:
-            cell.rows.require(cell.data.series.n_steps, asked["E"], cell.tau, cell.Tp)
+            cell.rows.require(cell.data.series.n_steps, values_of["E"], cell.tau, cell.Tp)
     return cells
 
 
-def _axis(name: str, given: Any, checked: Any) -> tuple[int, ...]:
+def _axis(name: str, argument: Any, checked: Any) -> tuple[int, ...]:
     """Different values along an axis."""
-    values = tuple(int(checked(value)) for value in arguments.several(name, given))
+    values = tuple(int(checked(value)) for value in arguments.several(name, argument))
     if not values or len(set(values)) != len(values):
-        raise InputError(f"{name}={shown(given)}: one value or several different ones are needed")
+        raise InputError(f"{name}={shown(argument)}: one value or several different ones are needed")
     return values
 
 
-def _thetas(given: Any) -> tuple[float, ...]:
-    if isinstance(given, str):
-        raise InputError(f"theta={shown(given)}: a number of at least 0, or several of them; best('theta') chooses")
-    values = tuple(check_thetas(given).tolist())
+def _thetas(theta: Any) -> tuple[float, ...]:
+    if isinstance(theta, str):
+        raise InputError(f"theta={shown(theta)}: a number of at least 0, or several of them; best('theta') chooses")
+    values = tuple(check_thetas(theta).tolist())
     if len(set(values)) != len(values):
-        raise InputError(f"theta={shown(given)}: one value or several different ones are needed")
+        raise InputError(f"theta={shown(theta)}: one value or several different ones are needed")
     return values
 
 
-def _axes_of(asked: dict[str, tuple[Any, ...]], given: dict[str, Any], folds: int | None) -> dict[str, tuple[Any, ...]]:
+def _axes_of(
+    values_of: dict[str, tuple[Any, ...]], passed: dict[str, Any], folds: int | None
+) -> dict[str, tuple[Any, ...]]:
     """The axes of the result: folds, and what was given as a sequence."""
     axes: dict[str, tuple[Any, ...]] = {} if folds is None else {"fold": tuple(range(int(folds)))}
-    return axes | {name: values for name, values in asked.items() if np.ndim(given[name]) > 0 or len(values) > 1}
+    return axes | {name: values for name, values in values_of.items() if np.ndim(passed[name]) > 0 or len(values) > 1}
 
 
 def _room(shape: tuple[int, ...], dtype: str) -> Any:

@@ -28,10 +28,10 @@ def as_tolerance(tolerance: float, name: str = "tolerance") -> float:
     return real(name, tolerance, "a number of at least 0", lambda value: 0 <= value < np.inf)
 
 
-def _ends(found: XmapGrid | GridChoice) -> list[tuple[str, Any]]:
+def _ends(grid: XmapGrid | GridChoice) -> list[tuple[str, Any]]:
     """Names and labels of the axes of libraries and targets."""
-    columns = found.names if found.targets is None else found.targets
-    return [("library", found.grids[0] or found.names), ("target", found.grids[1] or columns)]
+    columns = grid.names if grid.targets is None else grid.targets
+    return [("library", grid.grids[0] or grid.names), ("target", grid.grids[1] or columns)]
 
 
 def _table(grid: XmapGrid | GridChoice, **values: Any) -> Any:
@@ -85,11 +85,11 @@ class XmapGrid(Result):
             if value not in self.axes[name]:
                 raise InputError(f"{name}={shown(value)} is not on the grid; there are {self._listed(name)}")
             index[place] = self.axes[name].index(value)
-        rest = {name: own for name, own in self.axes.items() if name not in values}
+        rest = {name: labels for name, labels in self.axes.items() if name not in values}
         if isinstance(self.rho, np.ndarray):
             rho: Any = self.rho[tuple(index)]
         else:
-            shape = [len(own) for own in self.axes.values()]
+            shape = [len(labels) for labels in self.axes.values()]
             rho = self.rho.take(np.asarray(np.arange(int(np.prod(shape))).reshape(shape)[tuple(index)]))
         return replace(self, rho=rho, axes=rest, fixed={**self.fixed, **values})
 
@@ -135,8 +135,8 @@ class XmapGrid(Result):
         for begin in range(0, n, step):
             end = min(begin + step, n)
             rows = self.rho[..., begin:end, :] if isinstance(self.rho, np.ndarray) else self.rho.rows(begin, end)
-            found = function(rows)
-            parts.append(found if isinstance(found, tuple) else (found,))
+            reduced = function(rows)
+            parts.append(reduced if isinstance(reduced, tuple) else (reduced,))
         return [np.concatenate(each, axis=-2) for each in zip(*parts, strict=True)]
 
     def _place(self, axis: str) -> int:

@@ -69,9 +69,9 @@ def usual_values(info: DeviceInfo, *kernels: str) -> dict[str, dict[str, Any]]:
     Engines run these problems on an executor that computes nothing, which shows what they build. Of what several
     problems build, the first counts.
     """
-    found: dict[str, dict[str, Any]] = {}
+    values_of: dict[str, dict[str, Any]] = {}
     for name in names():
-        if kernels and set(kernels) <= set(found):
+        if kernels and set(kernels) <= set(values_of):
             break
         with noting() as noted, source.watching() as questions:
             for case in problem(name).cases("rapid", info)[:1]:
@@ -79,18 +79,18 @@ def usual_values(info: DeviceInfo, *kernels: str) -> dict[str, dict[str, Any]]:
         if name in _ASKED_FIRST:
             noted += [(q.spec, {**_ASKED_FIRST[name], **q.specialisation, **q.choice.parameters})
                       for q in questions.values()]  # fmt: skip
-        for made, values in noted:
-            if made.name == name:  # what the kernel's own problem asks for comes before what others need of it
-                found[name] = values
+        for built, values in noted:
+            if built.name == name:  # what the kernel's own problem asks for comes before what others need of it
+                values_of[name] = values
                 break
-        for made, values in noted:
-            found.setdefault(made.name, values)
+        for built, values in noted:
+            values_of.setdefault(built.name, values)
     for name, fixed in UNTUNED.items():
-        found.setdefault(name, dict(fixed))
-    lacking = sorted(set(kernels) - set(found))
+        values_of.setdefault(name, dict(fixed))
+    lacking = sorted(set(kernels) - set(values_of))
     if lacking:
-        raise InputError(f"kernel={shown(lacking[0])}: one of {', '.join(sorted(found))} is needed")
-    return found
+        raise InputError(f"kernel={shown(lacking[0])}: one of {', '.join(sorted(values_of))} is needed")
+    return values_of
 
 
 def _run(name: str, executor: DryExecutor, case: TuningCase) -> None:
@@ -119,9 +119,11 @@ def _take(kernel: str, values: Given, given: Given) -> None:
         values[name] = value
 
 
-def _chosen(kernel: KernelSpec, asked: Given, info: DeviceInfo, given: Given, sizes: Mapping[str, int]) -> Given:
+def _chosen(
+    kernel: KernelSpec, specialisation: Given, info: DeviceInfo, given: Given, sizes: Mapping[str, int]
+) -> Given:
     """Tuned parameters, less those that are given."""
-    chosen = dict(parameters(kernel, asked, info, sizes).parameters)
+    chosen = dict(parameters(kernel, specialisation, info, sizes).parameters)
     mine = {name: given.pop(name) for name in list(given) if name in chosen}
     _take(kernel.name, chosen, mine)
     return chosen
@@ -140,8 +142,8 @@ def _knn(info: DeviceInfo, given: Given) -> Given:
     if not isinstance(emit, str) or emit not in ("neighbours", "weights"):
         raise InputError(f"emit={shown(emit)}: neighbours or weights is needed")
     search = SearchProblem(dims, counts, tau, 0, 0, rows, rows, dtype)
-    asked = {"dtype": dtype, "dims": dims, "tau": tau, "simplexes": search.simplexes}
-    chosen = _chosen(spec("knn"), asked, info, given, {"rows": rows, "library": rows})
+    specialisation = {"dtype": dtype, "dims": dims, "tau": tau, "simplexes": search.simplexes}
+    chosen = _chosen(spec("knn"), specialisation, info, given, {"rows": rows, "library": rows})
     values = KnnPass(search, emit, with_enough_groups(chosen, search)).values(bool(masked))
     _take("knn", values, given)
     return values

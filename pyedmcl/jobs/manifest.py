@@ -175,29 +175,29 @@ def _short(value: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _same(stored: Any, asked: Any) -> bool:
+def _same(stored: Any, requested: Any) -> bool:
     # As text: True == 1 == 1.0 in Python, yet they are other parameters.
-    return json.dumps(stored, sort_keys=True) == json.dumps(asked, sort_keys=True)
+    return json.dumps(stored, sort_keys=True) == json.dumps(requested, sort_keys=True)
 
 
-def _difference(label: str, stored: Any, asked: Any) -> str:
-    if isinstance(stored, list) and isinstance(asked, list):
-        if len(stored) != len(asked):
-            return f"{label}: stored {len(stored)} values, asked for {len(asked)}"
-        place = next(i for i, (was, now_) in enumerate(zip(stored, asked, strict=True)) if not _same(was, now_))
-        return f"{label}: stored {_short(stored[place])} at position {place}, asked for {_short(asked[place])}"
-    return f"{label}: stored {_short(stored)}, asked for {_short(asked)}"
+def _difference(label: str, stored: Any, requested: Any) -> str:
+    if isinstance(stored, list) and isinstance(requested, list):
+        if len(stored) != len(requested):
+            return f"{label}: stored {len(stored)} values, asked for {len(requested)}"
+        place = next(i for i, (was, now_) in enumerate(zip(stored, requested, strict=True)) if not _same(was, now_))
+        return f"{label}: stored {_short(stored[place])} at position {place}, asked for {_short(requested[place])}"
+    return f"{label}: stored {_short(stored)}, asked for {_short(requested)}"
 
 
-def _differences(prefix: str, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+def _differences(prefix: str, stored: Mapping[str, Any], requested: Mapping[str, Any]) -> list[str]:
     lines = []
-    for key in [*stored, *(key for key in asked if key not in stored)]:
-        if key not in asked:
+    for key in [*stored, *(key for key in requested if key not in stored)]:
+        if key not in requested:
             lines.append(f"{prefix}{key}: stored {_short(stored[key])}, not asked for")
         elif key not in stored:
-            lines.append(f"{prefix}{key}: not stored, asked for {_short(asked[key])}")
-        elif not _same(stored[key], asked[key]):
-            lines.append(_difference(prefix + key, stored[key], asked[key]))
+            lines.append(f"{prefix}{key}: not stored, asked for {_short(requested[key])}")
+        elif not _same(stored[key], requested[key]):
+            lines.append(_difference(prefix + key, stored[key], requested[key]))
     return lines
 
 
@@ -220,31 +220,32 @@ def _deciding(manifest: Manifest) -> dict[str, Any]:
     return {} if same_bits else _kind(manifest.device)
 
 
-def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
+def mismatch(path: str, stored: Manifest, requested: Manifest) -> str | None:
     """A message that lists each field in which the two differ and what to do, or None where they agree."""
     work = []
-    if stored.input_digest != asked.input_digest:
+    if stored.input_digest != requested.input_digest:
         work.append(
             f"the input data differ (digest: stored {_short(stored.input_digest, 20)}, "
-            f"now {_short(asked.input_digest, 20)})"
+            f"now {_short(requested.input_digest, 20)})"
         )
-    if len(stored.names) != len(asked.names):
-        work.append(f"number of series: stored {len(stored.names)}, asked for {len(asked.names)}")
-    elif stored.names != asked.names:
-        work.append(_difference("names of the series", list(stored.names), list(asked.names)))
-    if stored.targets != asked.targets:
-        were, are = ("the series themselves" if one is None else list(one) for one in (stored.targets, asked.targets))
+    if len(stored.names) != len(requested.names):
+        work.append(f"number of series: stored {len(stored.names)}, asked for {len(requested.names)}")
+    elif stored.names != requested.names:
+        work.append(_difference("names of the series", list(stored.names), list(requested.names)))
+    if stored.targets != requested.targets:
+        targets = stored.targets, requested.targets
+        were, are = ("the series themselves" if names is None else list(names) for names in targets)
         work.append(_difference("targets", were, are))
-    work += _differences("", stored.parameters, asked.parameters)
+    work += _differences("", stored.parameters, requested.parameters)
     # Blocks of any size give the same result: those of a store stay as they were cut.
-    if stored.dtype != asked.dtype:
-        work.append(_difference("dtype of rho", stored.dtype, asked.dtype))
-    alike = same_kind(stored.device, asked.device)
-    device = [] if alike else _differences("device ", _deciding(stored), _deciding(asked))
+    if stored.dtype != requested.dtype:
+        work.append(_difference("dtype of rho", stored.dtype, requested.dtype))
+    alike = same_kind(stored.device, requested.device)
+    device = [] if alike else _differences("device ", _deciding(stored), _deciding(requested))
     # Other work may need other kernels: then they tell of nothing that users have changed beside it.
-    code = [] if work else _differences("kernel ", stored.kernels, asked.kernels)
-    if stored.version != asked.version:
-        code.insert(0, _difference("version of pyedmcl", stored.version, asked.version))
+    code = [] if work else _differences("kernel ", stored.kernels, requested.kernels)
+    if stored.version != requested.version:
+        code.insert(0, _difference("version of pyedmcl", stored.version, requested.version))
     if not (work or device or code):
         return None
     lines = [f"{path} holds a result that this run cannot continue:", *(f"  - {x}" for x in work + device + code)]
@@ -253,7 +254,7 @@ def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
         lines.append("On another device or version the result would not be bit-identical to one uninterrupted run.")
     if not work:
         same += ["choose the stored device with device="] if device else []
-        same += [f"install pyedmcl {stored.version}"] if stored.version != asked.version else []
+        same += [f"install pyedmcl {stored.version}"] if stored.version != requested.version else []
     ways = [" and ".join(same)] if same else []
     ways += ["choose another output path", "start again with resume=False, which removes what is there"]
     way = ", ".join(ways[:-1]) + ", or " + ways[-1]

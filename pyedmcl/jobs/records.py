@@ -135,23 +135,23 @@ def _short_digest(question: str) -> str:
 
 def read_answers(path: Path) -> dict[str, dict[str, Any]]:
     """All that :func:`keep_answer` has stored."""
-    found: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     with contextlib.suppress(FileNotFoundError):
         for name in sorted(os.listdir(path / "rho" / ANSWERS)):
             if not name.startswith(durable.PRIVATE_PREFIX):
-                found |= _read_answers(path / "rho" / ANSWERS / name)
-    return found
+                answers |= _read_answers(path / "rho" / ANSWERS / name)
+    return answers
 
 
 def _read_answers(file: Path, *, required: bool = True) -> dict[str, dict[str, Any]]:
     """Parameters by question. Raises StoreError where they are damaged or cannot be read."""
     advice = "the blocks that are there were computed with these parameters. "
-    found = _read_needed(file, advice, required=required)
-    if found is None:
+    answers = _read_needed(file, advice, required=required)
+    if answers is None:
         return {}
-    if not isinstance(found, dict) or not all(isinstance(answer, dict) for answer in found.values()):
+    if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
         raise _cannot_continue(f"{file} is damaged", advice)
-    return found
+    return answers
 
 
 def _read_needed(path: Path, advice: str, *, required: bool) -> Any:
@@ -170,12 +170,12 @@ def write_searched(path: Path, entries: list[dict[str, Any]]) -> None:
 def read_searched(path: Path, *, required: bool) -> list[dict[str, Any]]:
     """Stored records of searches; none where there are none. Arguments and errors as for :func:`read_tuning`."""
     advice = "it says which searches found the neighbours of the blocks that are there. "
-    found = _read_needed(path / "rho" / SEARCHED, advice, required=required)
-    if found is None:
+    records = _read_needed(path / "rho" / SEARCHED, advice, required=required)
+    if records is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
         raise _cannot_continue(f"{path / 'rho' / SEARCHED} is damaged", advice)
-    return [as_searched(one) for one in found]
+    return [as_searched(one) for one in records]
 
 
 def as_searched(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,12 +216,12 @@ def _metadata_of_E(n_series: int, digest: str) -> bytes:
 
 def digests_of_E(path: Path) -> set[str]:
     """SHA-256 of the E that was stored, as far as it can be told: by its description and by its bytes."""
-    found = set()
+    digests = set()
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-        found.add(str(read_json(path / "E" / zarr3.METADATA)["attributes"]["sha256"]))
+        digests.add(str(read_json(path / "E" / zarr3.METADATA)["attributes"]["sha256"]))
     with contextlib.suppress(OSError):
-        found.add(hashlib.sha256((path / "E" / zarr3.chunk_name(0)).read_bytes()).hexdigest())
-    return found
+        digests.add(hashlib.sha256((path / "E" / zarr3.chunk_name(0)).read_bytes()).hexdigest())
+    return digests
 
 
 def read_E(path: Path, n_series: int) -> NDArray[np.int32] | None:

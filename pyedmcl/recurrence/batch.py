@@ -133,11 +133,11 @@ def rqa_batch(
     arguments.reporter(progress, "series")
     radii, _ = arguments.radii_of(radius, threshold)
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
-    found = labelled(series, "series", groups=groups, columns=columns, axis=axis)
-    x, rows = _sides(found, y, embedding, options, groups=groups, columns=columns, axis=axis)
-    matrix = _matrix_of(x, rows, options, theiler, found)
+    members = labelled(series, "series", groups=groups, columns=columns, axis=axis)
+    x, rows = _sides(members, y, embedding, options, groups=groups, columns=columns, axis=axis)
+    matrix = _matrix_of(x, rows, options, theiler, members)
     runner = common.runner_of(device, options, client)
-    problem = _problem(runner, matrix, x, rows, options, threshold, radii, found)
+    problem = _problem(runner, matrix, x, rows, options, threshold, radii, members)
     sink = ListSink(problem.blocks(runner.devices))
     runner.run(problem, sink)
     places = np.empty(len(x), np.int64)
@@ -145,7 +145,7 @@ def rqa_batch(
     origin = common.provenance(runner, x.of(0), options, threshold=threshold)
     used = problem.outer if problem.inner is None else np.stack([problem.inner, problem.outer], axis=2)
     return RqaBatch(
-        labels=found.labels, radii=tuple(radii), used=used, counts=BatchCounts.joined(sink.results()),
+        labels=members.labels, radii=tuple(radii), used=used, counts=BatchCounts.joined(sink.results()),
         places=(places[:, None] * len(radii) + np.arange(len(radii))).ravel(), x=x, y=rows,
         convention=options.convention, theiler=matrix.theiler, lmin=options.lmin, vmin=options.vmin, wmin=options.wmin,
         provenance=origin,
@@ -153,19 +153,19 @@ def rqa_batch(
 
 
 def _sides(
-    found: Labelled, y: Any, embedding: Embedding, options: Options, *, groups: Any, columns: Any, axis: Any
+    members: Labelled, y: Any, embedding: Embedding, options: Options, *, groups: Any, columns: Any, axis: Any
 ) -> tuple[Side, Side]:
     """Columns and rows of all matrices, near 1; the same object without y."""
     measured = options.radius_unit in ("std", "range")
-    first = side_of(found.series, found.names(), embedding, measured=measured)
+    first = side_of(members.series, members.names(), embedding, measured=measured)
     if y is None:
         (side,) = near_one(options.arithmetic, first)
         noticed("series", side.described, side.values.nbytes)
         return side, side
     arguments.only_alone(options.convention, "y= (cross recurrence)")
     second = labelled(y, "y", groups=groups, columns=columns, axis=axis)
-    if len(second) != len(found):
-        raise InputError(f"y: {len(second):,} series, and there are {len(found):,} of series; one for each is needed")
+    if len(second) != len(members):
+        raise InputError(f"y: {len(second):,} series, and there are {len(members):,} of series; one for each is needed")
     other = side_of(second.series, second.names(), embedding, measured=measured)
     if other.coordinates != first.coordinates:
         raise InputError(
@@ -191,20 +191,19 @@ def _matrix_of(x: Side, y: Side, options: Options, theiler: Any, found: Labelled
 
 def _problem(
     runner: Runner, matrix: RqaProblem, x: Side, y: Side, options: Options, threshold: str, radii: list[Any],
-    found: Labelled,
+    members: Labelled,
 ) -> BatchProblem:  # fmt: skip
     """The job: with radii of each series, which some thresholds and units select among its distances."""
     if threshold in ("recurrence_rate", "neighbours") or options.radius_unit == "max_distance":
-        return _selected(runner, matrix, x, y, options, threshold, radii, found)
-    lengths = np.ones(len(x))
-    if options.radius_unit != "data":
-        lengths = _units(options.radius_unit, matrix, x, y, found)
-    own = np.array([scaled(radii, length) for length in lengths.tolist()]) if options.radius_unit != "data" else (
-        np.broadcast_to(np.array(radii, np.float64), (len(x), *np.shape(radii)))
-    )  # fmt: skip
+        return _selected(runner, matrix, x, y, options, threshold, radii, members)
+    if options.radius_unit == "data":
+        limits = np.broadcast_to(np.array(radii, np.float64), (len(x), *np.shape(radii)))
+    else:
+        lengths = _units(options.radius_unit, matrix, x, y, members)
+        limits = np.array([scaled(radii, length) for length in lengths.tolist()])
     if threshold == "corridor":
-        return BatchProblem(replace(matrix, inner=()), x, y, own[:, :, 1], own[:, :, 0], (), options.tile)
-    return BatchProblem(matrix, x, y, own, None, (), options.tile)
+        return BatchProblem(replace(matrix, inner=()), x, y, limits[:, :, 1], limits[:, :, 0], (), options.tile)
+    return BatchProblem(matrix, x, y, limits, None, (), options.tile)
 
 
 def _units(unit: str, matrix: RqaProblem, x: Side, y: Side, found: Labelled) -> NDArray[np.float64]:

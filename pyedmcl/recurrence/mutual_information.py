@@ -60,8 +60,8 @@ class MutualInformation(Result):
     def first_minimum(self) -> Any:
         """The first lag of each series whose value is below those of both neighbours, a usual choice for tau (Fraser
         and Swinney 1986); the lag of the least value where there is none."""
-        found = np.array([self._of(row) for row in np.atleast_2d(self.values)])
-        return int(found[0]) if self.values.ndim == 1 else found
+        minima = np.array([self._of(row) for row in np.atleast_2d(self.values)])
+        return int(minima[0]) if self.values.ndim == 1 else minima
 
     def _of(self, row: Doubles) -> int:
         inside = np.flatnonzero((row[1:-1] < row[:-2]) & (row[1:-1] <= row[2:]))
@@ -178,13 +178,13 @@ def mutual_information(
 def _lags(lags: Any, n_steps: int) -> tuple[int, ...]:
     if lags is None:
         return tuple(range(1, max(min(_LAGS, n_steps // 3), 1) + 1))
-    found = [integer("lags", lag, 1, most=MOST_STEPS) for lag in several("lags", lags)]
-    if not found or len(set(found)) < len(found):
+    chosen = [integer("lags", lag, 1, most=MOST_STEPS) for lag in several("lags", lags)]
+    if not chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"lags={shown(lags)}: a number of lags, or several different ones, are needed")
     if np.ndim(lags) == 0:
-        integer("lags", found[0], 1, most=max(n_steps, 1))
-        return tuple(range(1, found[0] + 1))
-    return tuple(found)
+        integer("lags", chosen[0], 1, most=max(n_steps, 1))
+        return tuple(range(1, chosen[0] + 1))
+    return tuple(chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,8 +302,8 @@ def kth_distances(executor: Executor, points: Doubles, k: int) -> Doubles:
 def neighbours_within(x: Doubles, reach: Doubles) -> NDArray[np.int64]:
     """How many other values are nearer to each one than its ``reach``."""
     out = np.zeros(len(x), np.int64)  # none is nearer than 0
-    some = reach > 0
-    out[some] = _within(np.sort(x), x[some], reach[some])
+    positive = reach > 0
+    out[positive] = _within(np.sort(x), x[positive], reach[positive])
     return out
 
 

@@ -94,10 +94,10 @@ class Tuning:
 
     def _run(self) -> Standing:
         self._say("reading")
-        asked = self.backend.describe(self.case, None)
-        if asked.status != "ok" or not asked.asked:
-            return self._end(asked.note or f"the engine asks for no parameters of {self.spec.name}")
-        first = asked.asked[0]
+        described = self.backend.describe(self.case, None)
+        if described.status != "ok" or not described.asked:
+            return self._end(described.note or f"the engine asks for no parameters of {self.spec.name}")
+        first = described.asked[0]
         self._key = self._key_of(first)
         self._default = self._best = Candidate(dict(first.parameters), None)
         self.standing.parameters = self._default.parameters
@@ -118,8 +118,8 @@ class Tuning:
             self._search(space)
         return self._decide()
 
-    def _key_of(self, asked: TrialQuestion) -> TuningKey:
-        return tuning_key(self.spec, asked.specialisation, self.info, asked.sizes)
+    def _key_of(self, question: TrialQuestion) -> TuningKey:
+        return tuning_key(self.spec, question.specialisation, self.info, question.sizes)
 
     def _measure_default(self) -> Iterator[Reply]:
         """Verify and time the defaults, step by step."""
@@ -164,14 +164,14 @@ class Tuning:
     def _similar(self, space: Space) -> list[Mapping[str, Any]]:
         """What is known of similar problems, the most similar first."""
         source.knowledge.refresh()
-        found: dict[str, Mapping[str, Any]] = {}
+        similar: dict[str, Mapping[str, Any]] = {}
         for _, entry in source.knowledge.suitable(self._key):
-            if len(found) == _SIMILAR_MOST:
+            if len(similar) == _SIMILAR_MOST:
                 break
             if not space.broken(entry.parameters):
-                found.setdefault(canonical(entry.parameters), dict(entry.parameters))
-        found.pop(self._default.name, None)
-        return list(found.values())
+                similar.setdefault(canonical(entry.parameters), dict(entry.parameters))
+        similar.pop(self._default.name, None)
+        return list(similar.values())
 
     def _try(self, candidates: Sequence[Candidate]) -> None:
         """Compile a batch, run each once, then all in turn; verify those that may be the best, the fastest first."""
@@ -281,12 +281,12 @@ class Tuning:
         """Note the outcome under every key that the engine asks with."""
         standing, beaten = self.standing, kept is not self._default
         gain = standing.default_seconds / median(times)
-        for asked in self.backend.describe(self.case, kept.given).asked:
-            key = self._key_of(asked)
+        for question in self.backend.describe(self.case, kept.given).asked:
+            key = self._key_of(question)
             if key == self._key:
                 self._trials.outcome(key, kept.parameters, times, gain)
             elif key not in self._claimed:
-                self._trials.along(key, kept.parameters if beaten else asked.parameters, times, gain, self._key)
+                self._trials.along(key, kept.parameters if beaten else question.parameters, times, gain, self._key)
         standing.key, standing.kept = self._key, beaten
         standing.parameters, standing.seconds = dict(kept.parameters), median(times)
 

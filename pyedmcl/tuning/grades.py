@@ -61,7 +61,7 @@ class Entry:
     gain: float | None = None
 
 
-def ranked(own: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) -> list[tuple[str, Entry]]:
+def ranked(stored: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) -> list[tuple[str, Entry]]:
     """Entries that suit a key, the least predicted loss first, each with its grade.
 
     "exact" (device, driver, specialisation and size); "other driver"; "other size" (the same device, a specialisation
@@ -71,14 +71,14 @@ def ranked(own: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) 
 
     Parameters
     ----------
-    own : iterable of Entry
+    stored : iterable of Entry
         Of the database, the best known first.
     key : TuningKey
     shipped : iterable of Entry
         What came with the package.
     """
-    found = []
-    for from_package, entries in ((False, own), (True, shipped)):
+    suitable = []
+    for from_package, entries in ((False, stored), (True, shipped)):
         for order, entry in enumerate(entries):
             if (entry.key.kernel, entry.key.digest) != (key.kernel, key.digest):
                 continue
@@ -87,8 +87,8 @@ def ranked(own: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) 
                 continue
             lost += _LOSS_OF_SHIPPED * from_package
             if entry.gain is None or lost == 0 or math.log2(entry.gain) >= _RISK * lost:
-                found.append((lost, from_package, order, grade, entry))
-    return [(grade, entry) for *_, grade, entry in sorted(found, key=lambda item: item[:3])]
+                suitable.append((lost, from_package, order, grade, entry))
+    return [(grade, entry) for *_, grade, entry in sorted(suitable, key=lambda item: item[:3])]
 
 
 def predicted_loss(known: TuningKey, asked: TuningKey) -> float | None:

@@ -36,7 +36,7 @@ def frame(data: Any, who: str) -> Any:
     return data
 
 
-def names(given: Any, what: str, who: str, data: Any) -> list[str]:
+def names(value: Any, what: str, who: str, data: Any) -> list[str]:
     """Column names: text that is split at spaces, or a list.
 
     Raises
@@ -45,36 +45,36 @@ def names(given: Any, what: str, who: str, data: Any) -> list[str]:
         None is named, or one is not there.
     """
     try:
-        found = given.split() if isinstance(given, str) else list(given)
+        columns = value.split() if isinstance(value, str) else list(value)
     except TypeError:
-        raise InputError(f"{who}: {what}={shown(given)}; names of columns are needed") from None
-    if not found:
+        raise InputError(f"{who}: {what}={shown(value)}; names of columns are needed") from None
+    if not columns:
         raise InputError(f"{who}: {what} is empty; name at least one column of the dataFrame")
-    for name in found:
+    for name in columns:
         if not isinstance(name, Hashable) or name not in data.columns:
             raise InputError(f"{who}: {what} names {shown(name)}, which is no column of the dataFrame")
-    return found
+    return columns
 
 
-def numbers(given: Any, what: str, who: str, kind: type = int) -> list[Any]:
+def numbers(value: Any, what: str, who: str, kind: type = int) -> list[Any]:
     """Numbers: text that is split at spaces, a list, or one number."""
     try:
-        items = given.split() if isinstance(given, str) else list(given) if np.ndim(given) else [given]
+        items = value.split() if isinstance(value, str) else list(value) if np.ndim(value) else [value]
         return [kind(item) for item in items]
     except Exception:  # whatever an object's own methods raise
-        text = f"{who}: {what}={shown(given)} cannot be read as numbers, such as '1 100' or [1, 100]"
+        text = f"{who}: {what}={shown(value)} cannot be read as numbers, such as '1 100' or [1, 100]"
         raise InputError(text) from None
 
 
-def reals(given: Any, what: str, who: str) -> NDArray[np.float64]:
+def reals(value: Any, what: str, who: str) -> NDArray[np.float64]:
     """A sequence of real numbers as an array (n,)."""
-    values = to_array(given, f"{who}: {what}")
+    values = to_array(value, f"{who}: {what}")
     try:
         if values.ndim != 1 or np.iscomplexobj(values):
             raise TypeError
         return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{who}: {what}={shown(given)}; a sequence of real numbers is needed") from None
+        raise InputError(f"{who}: {what}={shown(value)}; a sequence of real numbers is needed") from None
 
 
 def doubles(table: Any, who: str) -> NDArray[np.float64]:
@@ -86,7 +86,7 @@ def doubles(table: Any, who: str) -> NDArray[np.float64]:
     return values
 
 
-def pairs(given: Any, what: str, who: str, n: int) -> list[tuple[int, int]]:
+def pairs(value: Any, what: str, who: str, n: int) -> list[tuple[int, int]]:
     """1-based inclusive (start, stop) pairs as 0-based half-open ones.
 
     Raises
@@ -94,19 +94,19 @@ def pairs(given: Any, what: str, who: str, n: int) -> list[tuple[int, int]]:
     InputError
         There are none, an odd number of ends, or ends that are not in the data.
     """
-    ends = numbers(given, what, who)
+    ends = numbers(value, what, who)
     if not ends or len(ends) % 2:
-        raise InputError(f"{who}: {what}={shown(given)}: start and stop rows, counted from 1, are needed in pairs")
-    found = list(zip(ends[::2], ends[1::2], strict=True))
-    for start, stop in found:
+        raise InputError(f"{who}: {what}={shown(value)}: start and stop rows, counted from 1, are needed in pairs")
+    ranges = list(zip(ends[::2], ends[1::2], strict=True))
+    for start, stop in ranges:
         if not 1 <= start <= stop <= n:
             raise InputError(f"{who}: {what} has rows {start} to {stop}; 1 <= start <= stop <= {n} is needed")
-    return [(start - 1, stop) for start, stop in found]
+    return [(start - 1, stop) for start, stop in ranges]
 
 
-def rows_or(given: Any, default: list[int]) -> Any:
+def rows_or(value: Any, default: list[int]) -> Any:
     """Rows that were named, or all of them where none were."""
-    return default if given is None or (isinstance(given, (str, list, tuple)) and not given) else given
+    return default if value is None or (isinstance(value, (str, list, tuple)) and not value) else value
 
 
 def checked_range(last: int, what: str, who: str, data: Any) -> None:

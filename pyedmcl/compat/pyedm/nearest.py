@@ -25,50 +25,50 @@ _CELLS = 1 << 20
 _NEAR = {"float32": 1e-5, "float64": 1e-12}
 
 
-def nearest(states: Doubles, library: Rows, asked: Rows, k: int, radius: int) -> tuple[Rows, Doubles]:
+def nearest(states: Doubles, library: Rows, queries: Rows, k: int, radius: int) -> tuple[Rows, Doubles]:
     """The k nearest library rows of each row asked for, itself and those within the radius excepted.
 
     Parameters
     ----------
     states : ndarray (n, n_coordinates)
-    library, asked : ndarray of int
+    library, queries : ndarray of int
         Rows; those of the library ascending.
     k, radius : int
 
     Returns
     -------
-    rows, distances : ndarray (len(asked), k)
+    rows, distances : ndarray (len(queries), k)
         Infinite distances, of any row, where there are fewer.
     """
-    wanted = min(k + 1, len(library))
-    found = np.full((len(asked), max(wanted, k)), library[0])
-    distance = np.full(found.shape, np.inf)
-    if wanted > MOST_NEIGHBOURS:
-        undecided = np.arange(len(asked))
+    width = min(k + 1, len(library))
+    neighbours = np.full((len(queries), max(width, k)), library[0])
+    distance = np.full(neighbours.shape, np.inf)
+    if width > MOST_NEIGHBOURS:
+        undecided = np.arange(len(queries))
     else:
-        rows, dtype = _on_device(states, library, asked, wanted, radius)
-        there = rows >= 0
-        found[:, :wanted] = np.where(there, rows, library[0])
-        distance[:, :wanted] = np.where(there, _distances(states, asked, found[:, :wanted]), np.inf)
-        near, far = found[:, :wanted], distance[:, :wanted]  # beyond are pads, which k may have very many of
-        order = np.lexsort((near, np.abs(near - asked[:, None]), far), axis=1)
+        rows, dtype = _on_device(states, library, queries, width, radius)
+        exists = rows >= 0
+        neighbours[:, :width] = np.where(exists, rows, library[0])
+        distance[:, :width] = np.where(exists, _distances(states, queries, neighbours[:, :width]), np.inf)
+        near, far = neighbours[:, :width], distance[:, :width]  # beyond are pads, which k may have very many of
+        order = np.lexsort((near, np.abs(near - queries[:, None]), far), axis=1)
         near[:], far[:] = np.take_along_axis(near, order, 1), np.take_along_axis(far, order, 1)
         undecided = np.empty(0, np.int64)
-        if found.shape[1] > k:
+        if neighbours.shape[1] > k:
             tied = distance[:, k] <= distance[:, k - 1] * (1 + _NEAR[dtype])
             undecided = np.flatnonzero(tied & np.isfinite(distance[:, k]))
-    found, distance = found[:, :k].copy(), distance[:, :k].copy()
-    _on_host(states, library, asked, k, radius, undecided, found, distance)
+    neighbours, distance = neighbours[:, :k].copy(), distance[:, :k].copy()
+    _on_host(states, library, queries, k, radius, undecided, neighbours, distance)
     pads = ~np.isfinite(distance)
-    found[pads] = np.broadcast_to(found[:, :1], found.shape)[pads]
-    return found, distance
+    neighbours[pads] = np.broadcast_to(neighbours[:, :1], neighbours.shape)[pads]
+    return neighbours, distance
 
 
-def _on_device(states: Doubles, library: Rows, asked: Rows, k: int, radius: int) -> tuple[Rows, str]:
+def _on_device(states: Doubles, library: Rows, queries: Rows, k: int, radius: int) -> tuple[Rows, str]:
     executor = open_device(None)
     dtype = "float64" if executor.info.fp64 else "float32"
-    first = int(min(library[0], asked.min()))
-    n = int(max(library[-1], asked.max())) + 1 - first
+    first = int(min(library[0], queries.min()))
+    n = int(max(library[-1], queries.max())) + 1 - first
     problem = coordinate_problem(states.shape[1], k, 0, radius, n, n, dtype)
     layout = lay_out_states(condition_together(states[first : first + n], dtype), problem, n, n)
     library_mask = np.zeros(n, bool)
@@ -80,7 +80,7 @@ def _on_device(states: Doubles, library: Rows, asked: Rows, k: int, radius: int)
         require_rows(executor, rows, n, "knn")
     finally:
         searcher.release()
-    chosen = rows[asked - first].astype(np.int64)
+    chosen = rows[queries - first].astype(np.int64)
     return np.where(chosen >= 0, chosen + first, -1), dtype
 
 
@@ -90,25 +90,25 @@ def _distances(states: Doubles, asked: Rows, rows: Rows) -> Doubles:
 
 
 def _on_host(
-    states: Doubles, library: Rows, asked: Rows, k: int, radius: int, which: Rows, found: Rows, distance: Doubles
+    states: Doubles, library: Rows, queries: Rows, k: int, radius: int, which: Rows, neighbours: Rows, distance: Doubles
 ) -> None:
     """Order the whole library for some of the rows asked for."""
     step = max(_CELLS // (len(library) * states.shape[1]), 1)
     for a in range(0, len(which), step):
-        some = which[a : a + step]
-        rows = np.broadcast_to(library, (len(some), len(library)))
-        apart = np.abs(rows - asked[some][:, None])
-        far = np.where(apart > radius, _distances(states, asked[some], rows), np.inf)
+        part = which[a : a + step]
+        rows = np.broadcast_to(library, (len(part), len(library)))
+        apart = np.abs(rows - queries[part][:, None])
+        far = np.where(apart > radius, _distances(states, queries[part], rows), np.inf)
         order = np.lexsort((rows, apart, far), axis=1)[:, :k]
-        found[some, : order.shape[1]] = np.take_along_axis(rows, order, 1)
-        distance[some, : order.shape[1]] = np.take_along_axis(far, order, 1)
+        neighbours[part, : order.shape[1]] = np.take_along_axis(rows, order, 1)
+        distance[part, : order.shape[1]] = np.take_along_axis(far, order, 1)
 
 
 def warn_of_few(task: Task, distance: Doubles) -> None:
     """Say when rows have fewer neighbours than asked for."""
-    there = np.isfinite(distance)
-    if distance.size and not there.all():
-        nothing = "" if there.any(axis=1).all() else "; some have none, and their predictions are NaN"
+    exists = np.isfinite(distance)
+    if distance.size and not exists.all():
+        nothing = "" if exists.any(axis=1).all() else "; some have none, and their predictions are NaN"
         warn(
             f"{task.name}: fewer than knn={task.knn} neighbours outside exclusionRadius {task.exclusionRadius} for "
             f"some predictions, which use those there are{nothing}",
