@@ -26,11 +26,8 @@ def skill_against_E(
     ----------
     result : EmbedDimensionResult
         Its ``rho`` has shape (E_max,) or (N, E_max), ``E`` one best dimension for each series, ``names`` N names.
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
-        Dots per inch of the file.
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------

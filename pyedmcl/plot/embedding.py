@@ -24,10 +24,8 @@ def skill_surface(scan: Any, path: PathLike | None = None, *, title: str | None 
     Parameters
     ----------
     scan : EmbeddingScan
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------

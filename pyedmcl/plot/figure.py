@@ -149,7 +149,27 @@ def check_format(path: str | os.PathLike[str]) -> Path:
 
 
 def finished(figure: Any, path: str | os.PathLike[str] | None, *, dpi: int = 150) -> Any:
-    """The end of a picture: it is written to ``path`` where one is named. Errors are those of :func:`save_figure`."""
+    """Write a picture to ``path`` where one is named: what all functions do in the end that draw a figure.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : path, optional
+        Where the picture is also written; the suffix chooses the format. Functions that draw also take a ``title``.
+    dpi : int
+        Dots per inch of the file.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    OutputError, InputError, StoreWriteError
+        See :func:`save_figure`.
+    MissingExtraError
+        matplotlib is not installed.
+    """
     if path is not None:
         save_figure(figure, path, dpi=dpi)
     return figure

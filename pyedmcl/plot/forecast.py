@@ -24,25 +24,13 @@ def predictions(
     ----------
     result : SimplexResult, SmapResult (of one theta) or MultiviewResult
         Its ``time``, ``observed``, ``predicted`` and ``variance`` have shape (n,); ``rho`` and ``E`` go into the title.
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
-        Dots per inch of the file.
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------
     matplotlib.figure.Figure
         Of generated steps, which nobody has observed, without the second panel.
-
-    Raises
-    ------
-    InputError
-        The suffix of ``path`` names no format of pictures.
-    StoreWriteError
-        The file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
     """
     pairs = np.isfinite(np.asarray(result.observed)) & np.isfinite(np.asarray(result.predicted))
     figure = new_figure(9.6, 3.6)

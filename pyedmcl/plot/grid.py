@@ -23,10 +23,8 @@ def skill_over_axis(
     ----------
     grid : XmapGrid
         With one axis at least.
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------

@@ -24,20 +24,12 @@ def skill_against_library(
     Parameters
     ----------
     result : CcmResult
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
-        Dots per inch of the file.
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError, StoreWriteError, MissingExtraError
-        As for the other pictures: an unknown format, no place to write, no matplotlib.
     """
     figure = new_figure(6.4, 4.2)
     ax = figure.add_subplot()

@@ -78,15 +78,6 @@ def plot_image(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        The suffix of ``path`` names no format of pictures.
-    StoreWriteError
-        The file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
     """
     rows, columns = cells
     longer = max(rows, columns)
@@ -147,23 +138,12 @@ def line_histograms(result: Any, path: PathLike | None = None, *, title: str | N
     Parameters
     ----------
     result : RecurrenceResult
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        The suffix of ``path`` names no format of pictures.
-    StoreWriteError
-        The file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
     """
     figure = new_figure(10.5, 3.6)
     for ax, panel in zip(figure.subplots(1, 3), _PANELS, strict=True):
@@ -222,10 +202,8 @@ def measure_curves(
     table : RecurrenceTable
     names : sequence of str
         Short or long names of measures, a panel each.
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------

@@ -22,20 +22,12 @@ def delay_path(
     Parameters
     ----------
     result : EmbedResult
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
-        Dots per inch of the file.
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError, StoreWriteError, MissingExtraError
-        As for the other pictures: an unknown format, no place to write, no matplotlib.
     """
     values, names = np.asarray(result.values)[:_PATH], [with_unit(name) for name in result.names]
     figure = new_figure(5.6, 5.2)

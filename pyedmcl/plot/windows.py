@@ -18,24 +18,12 @@ def skill_over_time(
     ----------
     result : WindowedMap or another result of windows
         Its ``curves()`` name the lines.
-    path : path, optional
-        Also write the picture there; the suffix chooses the format.
-    title : str, optional
-    dpi : int
-        Dots per inch of the file.
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        The suffix of ``path`` names no format of pictures.
-    StoreWriteError
-        The file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
     """
     figure = new_figure(8.4, 4.0)
     ax = figure.add_subplot()
