@@ -21,29 +21,12 @@ from pyedmcl.cli.inputs import parse_columns, parse_E
 from pyedmcl.cli.talk import plain
 from pyedmcl.jobs import XmapStore, open_store
 from pyedmcl.launch.bars import duration_text, lines, rate_text
-from pyedmcl.simulate import coupled_maps
 
-N, L = 6, 300
+N = 6
 
 
 def run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
-
-
-@pytest.fixture(scope="module")
-def network():
-    return coupled_maps(N, L, seed=3)
-
-
-@pytest.fixture
-def table(tmp_path, network):
-    """A CSV of six series with a time column of years."""
-    path = tmp_path / "series.csv"
-    with path.open("w", newline="") as handle:
-        writer = csv.writer(handle)
-        writer.writerow(["year", *network.names])
-        writer.writerows([1700 + i, *map(repr, row)] for i, row in enumerate(network.values.astype(float).tolist()))
-    return path
 
 
 @pytest.fixture

@@ -18,24 +18,6 @@ import pyedmcl
 from pyedmcl.jobs import open_store
 from pyedmcl.simulate import coupled_maps
 
-N, L = 6, 300
-
-
-@pytest.fixture(scope="module")
-def network():
-    return coupled_maps(N, L, seed=3)
-
-
-@pytest.fixture
-def table(tmp_path, network):
-    """A CSV of six series with a time column of years."""
-    path = tmp_path / "series.csv"
-    with path.open("w", newline="") as handle:
-        writer = csv.writer(handle)
-        writer.writerow(["year", *network.names])
-        writer.writerows([1700 + i, *map(repr, row)] for i, row in enumerate(network.values.astype(float).tolist()))
-    return path
-
 
 @pytest.fixture(scope="module")
 def long_job(tmp_path_factory):

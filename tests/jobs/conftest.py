@@ -1,8 +1,20 @@
-"""What the tests of ``client=`` share: series, and a Dask cluster for each file of tests."""
+"""What tests of jobs share: a store, series, and a Dask cluster for each file of tests of ``client=``."""
 
 import pytest
+from store_helpers import finish
 
 from pyedmcl.simulate import coupled_maps
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "out.zarr"
+
+
+@pytest.fixture
+def finished(path):
+    """A store in which all blocks are."""
+    return finish(path)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from store_helpers import ROWS, N, finish, make_manifest, values, write_blocks
+from store_helpers import ROWS, N, make_manifest, values, write_blocks
 
 from pyedmcl.data import call
 from pyedmcl.errors import InputError, StoreError, StoreMismatchError
@@ -22,16 +22,6 @@ from pyedmcl.jobs.blocks import shared_block_rows
 from pyedmcl.jobs.durable import read_journal
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "out.zarr"
-
-
-@pytest.fixture
-def finished(path):
-    return finish(path)
 
 
 def test_round_trip(path):

@@ -7,22 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from store_helpers import N, chunks, finish, make_manifest, tree, values, write_blocks
+from store_helpers import N, chunks, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import InputError, StoreError, StoreForeignError, StoreMismatchError, StoreWriteError
 from pyedmcl.jobs import XmapStore, open_store
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "out.zarr"
-
-
-@pytest.fixture
-def finished(path):
-    return finish(path)
 
 
 def test_foreign_paths_are_left_alone(tmp_path):

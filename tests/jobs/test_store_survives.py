@@ -14,22 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from process_helpers import end_of
-from store_helpers import ROWS, N, chunks, finish, make_manifest, tree, values, write_blocks
+from store_helpers import ROWS, N, chunks, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import StoreError, StoreWriteError
 from pyedmcl.jobs import XmapStore, durable, open_store
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "out.zarr"
-
-
-@pytest.fixture
-def finished(path):
-    return finish(path)
 
 
 @pytest.mark.parametrize(
