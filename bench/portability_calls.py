@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import portability_recurrence
+import portability_surrogates
 from numpy.typing import NDArray
 from portability_place import Answers, Array, NotThereError, Place, judged
 
@@ -288,6 +289,8 @@ CALLS: Mapping[str, Call] = {
     "rqa_batch": Call(portability_recurrence.rqa_batch, ("recurrence_batch",)),
     "out=": Call(delivered, ("deliver",)),
     "out=, means": Call(delivered_means, ("deliver",)),
+    "surrogates": Call(portability_surrogates.surrogates, ("waves",)),
+    "highest of lags": Call(portability_surrogates.highest, ("highest",)),
     "recurrence_plot": Call(portability_recurrence.image, ("recurrence_image",)),
     "thresholds": Call(portability_recurrence.ranks, ("recurrence_ranks",)),
     "recurrence_network": Call(portability_recurrence.network, ("recurrence_network",)),

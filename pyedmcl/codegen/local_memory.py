@@ -9,7 +9,7 @@ from .usage import evaluate
 
 _DEFINED = re.compile(r"^#define (\w+) (.+?)(?:\s*//.*)?$", re.MULTILINE)
 _DECLARED = re.compile(r"(?<![\w(])(?:__)?local (?!const )(\w+) (\w[^;]*?)(?:__attribute__\s*\(\(.*?\)\))?\s*;")
-_BYTES = {"uchar": 1, "ushort": 2, "int": 4, "uint": 4, "float": 4, "ulong": 8, "double": 8, "moment": 8}
+_BYTES = {"uchar": 1, "ushort": 2, "int": 4, "uint": 4, "float": 4, "ulong": 8, "double": 8, "double2": 16, "moment": 8}
 _DEPTH = 20  # macros that name macros
 
 

@@ -36,6 +36,8 @@ class Quirks:
         correctly rounded.
     matrix_units : bool
         Whether maps of S-map may use matrix units, which are to be written in PTX.
+    draws_waves : bool
+        Whether it is so quick in double precision that it draws surrogates sooner than the host.
     defaults_for : str
         Whose default parameters suit it, "gpu" or "cpu": each tunable of a kernel's SPEC has one for either.
     scalar_work_items : bool
@@ -95,6 +97,7 @@ class Quirks:
     byte_permute: bool = False
     inverse_root: bool = False
     matrix_units: bool = False
+    draws_waves: bool = False
     defaults_for: str = "gpu"
     scalar_work_items: bool = True
     on_host: bool = False
@@ -296,6 +299,11 @@ TABLE: tuple[Row, ...] = (
         {"matrix_units": True},
         "predictions of S-map maps take 0.76 to 0.88 of their time on them, with errors of rho up to 3e-6 instead of "
         "2e-7 (H200); others of NVIDIA's GPUs have them, too, but were not tried",
+    ),
+    Row(
+        lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200|GH200)\b", info.name) is not None,
+        {"draws_waves": True},
+        "operations in double precision take twice the time of those in single precision, not 32 times (Hopper)",
     ),
     Row(
         lambda info: info.runtime == "pocl" and re.search(r"x86_64\S*-generic$", info.version) is not None,

@@ -77,16 +77,18 @@ class Choice:
             base = base + line(rest, kept)
         if self.period:
             base = base + mean_cycle(rest - base, kept, self.period)
-        turned = phases(rest - base)
+        waves = phases(rest - base)
+        if self.period or self.trend:
+            waves = replace(waves, base=base)
+        missing = ~there if self.gaps else None
+        if not self.steps:
+            return replace(waves, missing=missing)
 
         def make(streams: Streams) -> Doubles:
-            out = turned(streams)
-            if self.period or self.trend:
-                out += base
-            if self.steps:
-                out = begin + np.concatenate([np.zeros((len(out), 1)), np.cumsum(out, axis=1)], axis=1)
-            if self.gaps:
-                out[:, ~there] = np.nan
+            steps = waves(streams)
+            out: Doubles = begin + np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
+            if missing is not None:
+                out[:, missing] = np.nan
             return out
 
         return make

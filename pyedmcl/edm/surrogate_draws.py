@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jobs.blocks import Block, cut
+from ..jobs.blocks import cut
 from . import arguments
 from .surrogate_makers import Doubles, Maker
 from .surrogate_streams import TOGETHER, Streams
@@ -43,23 +44,25 @@ class Drawer:
         :mod:`pyedmcl.edm.surrogate_streams`.
         """
 
-        def fill(out: NDArray[Any], make: Maker, number: int, part: Block) -> None:
-            made = make(Streams(seed, number, first + part.begin, first + part.end))
-            out[part.begin : part.end] = made.astype(out.dtype, copy=False)  # where time is the first axis, turned
-
         cells = _CELLS * (_LONGER if self._n_threads > 2 else 1)
         parts = []
         for out, make, number in several:
             rows = max(cells // out.shape[1], 1)  # whole streams where there are many
             rows -= rows % TOGETHER if rows > TOGETHER else 0
-            parts += [(out, make, number, some) for some in cut(len(out), rows)]
+            for part in cut(len(out), rows):
+                streams = Streams(seed, number, first + part.begin, first + part.end)
+                parts.append(functools.partial(_fill, out[part.begin : part.end], make, streams))
+        self.run(parts)
+
+    def run(self, parts: Sequence[Callable[[], None]]) -> None:
+        """Do all parts of some work, side by side where there are several."""
         if min(len(parts), self._n_threads) < 2:
             for part in parts:
-                fill(*part)
+                part()
             return
-        filled = [self._threads.submit(fill, *part) for part in parts]
-        wait(filled)  # where one fails, the others write no more
-        for each in filled:
+        begun = [self._threads.submit(part) for part in parts]
+        wait(begun)  # where one fails, the others write no more
+        for each in begun:
             each.result()
 
     @cached_property
@@ -86,6 +89,10 @@ class Drawer:
         threads: ThreadPoolExecutor | None = self.__dict__.pop("_threads", None)
         if threads is not None:
             threads.shutdown()
+
+
+def _fill(out: NDArray[Any], make: Maker, streams: Streams) -> None:
+    out[...] = make(streams).astype(out.dtype, copy=False)  # where time is the first axis, turned
 
 
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:

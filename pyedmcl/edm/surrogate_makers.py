@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from . import arguments
 from .surrogate_streams import Streams
 
 Doubles = NDArray[np.float64]
+Amplitudes = NDArray[np.complex128]
 #: Surrogates (n, n_steps) from n streams.
 Maker = Callable[[Streams], Doubles]
 _MOST_ROUNDS = 1000
@@ -29,27 +31,54 @@ def placed(values: Doubles, there: NDArray[np.bool_]) -> Doubles:
     return out
 
 
-def phases(values: Doubles) -> Maker:
-    """The same power spectrum with random phases."""
-    width, turned = turned_by(values)
-    return lambda streams: turned(streams.turns(width))
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """Makes surrogates of one power spectrum with random phases; some devices draw them by themselves from this.
 
+    Attributes
+    ----------
+    n_steps : int
+    spectrum : ndarray (n_steps // 2 + 1,)
+        Magnitudes of the transform.
+    mean : float
+    base : ndarray (n_steps,) or None
+        What is added to each step.
+    missing : ndarray of bool (n_steps,) or None
+        Steps that are gaps.
+    """
 
-def turned_by(values: Doubles) -> tuple[int, Callable[[NDArray[np.complex128]], Doubles]]:
-    """How many random phases make a surrogate of the same spectrum, and what makes it of these, which it overwrites."""
-    n, mean = len(values), values.mean()
-    spectrum = np.abs(np.fft.rfft(values - mean))
+    n_steps: int
+    spectrum: Doubles
+    mean: float
+    base: Doubles | None = None
+    missing: NDArray[np.bool_] | None = None
 
-    def make(turned: NDArray[np.complex128]) -> Doubles:
-        turned *= spectrum
-        turned[:, 0] = 0.0
-        if n % 2 == 0:  # the highest frequency is real: its variance is kept on average
-            turned[:, -1] = np.sqrt(2.0) * turned[:, -1].real
-        out: Doubles = np.fft.irfft(turned, n, axis=1)
-        out += mean
+    def __call__(self, streams: Streams) -> Doubles:
+        return self.summed(self.turned(streams.turns(len(self.spectrum))))
+
+    def turned(self, turns: Amplitudes) -> Amplitudes:
+        """Transforms of surrogates by random phases (n, n_steps // 2 + 1), which are overwritten."""
+        turns *= self.spectrum
+        turns[:, 0] = 0.0
+        if self.n_steps % 2 == 0:  # the highest frequency is real: its variance is kept on average
+            turns[:, -1] = np.sqrt(2.0) * turns[:, -1].real
+        return turns
+
+    def summed(self, turned: Amplitudes) -> Doubles:
+        """Surrogates (n, n_steps) by their transforms."""
+        out: Doubles = np.fft.irfft(turned, self.n_steps, axis=1)
+        out += self.mean
+        if self.base is not None:
+            out += self.base
+        if self.missing is not None:
+            out[:, self.missing] = np.nan
         return out
 
-    return len(spectrum), make
+
+def phases(values: Doubles) -> Waves:
+    """The same power spectrum with random phases."""
+    mean = values.mean()
+    return Waves(len(values), np.abs(np.fft.rfft(values - mean)), mean)
 
 
 def adjusted(values: Doubles) -> Maker:

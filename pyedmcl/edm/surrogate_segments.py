@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..data.columns import many
 from ..data.series import Series
 from ..errors import InputError
-from .surrogate_makers import Maker, adjusted_by, turned_by
+from .surrogate_makers import Maker, adjusted_by, phases
 from .surrogate_streams import Streams
 
 Doubles = NDArray[np.float64]
@@ -62,20 +62,21 @@ class SegmentChoice:
         else:
             long = [own for own in segments if own.stop - own.start >= LEAST_SEGMENT]
             short = [own for own in segments if own.stop - own.start < LEAST_SEGMENT]
-        by_turns = [(own, *turned_by(values[own])) for own in long] if self.method == "phase" else []
+        by_turns = [(own, phases(values[own])) for own in long] if self.method == "phase" else []
         by_rounds = [(own, adjusted_by(values[own])) for own in long] if self.method == "iaaft" else []
         one_by_one: list[tuple[slice, Callable[[np.random.Generator], Doubles]]] = [
             *by_rounds, *((own, _shuffled(values[own])) for own in short)
         ]  # fmt: skip
-        width = sum(own_width for _, own_width, _ in by_turns)
+        width = sum(len(waves.spectrum) for _, waves in by_turns)
 
         def make(streams: Streams) -> Doubles:
             out = np.full((len(streams), len(values)), np.nan)
             first, turns = 0, streams.turns(width) if width else None
-            for own, own_width, turned in by_turns:
+            for own, waves in by_turns:
                 assert turns is not None
-                out[:, own] = turned(turns[:, first : first + own_width])
-                first += own_width
+                end = first + len(waves.spectrum)
+                out[:, own] = waves.summed(waves.turned(turns[:, first:end]))
+                first = end
             if one_by_one:
                 for row, rng in zip(out, streams.generators(), strict=True):
                     for own, made in one_by_one:
@@ -103,9 +104,7 @@ def segment_choices(parts: Sequence[Series], method: str) -> tuple[tuple[Segment
     InputError
         A series has gaps, and no stretch that is long enough in any part.
     """
-    found = tuple(
-        tuple(_choice(method, np.isfinite(column)) for column in part.values.T) for part in parts
-    )
+    found = tuple(tuple(_choice(method, np.isfinite(column)) for column in part.values.T) for part in parts)
     if not any(one.gaps for own in found for one in own):
         return tuple(() for _ in parts)
     for name, of_series in zip(parts[0].names, zip(*found, strict=True), strict=True):

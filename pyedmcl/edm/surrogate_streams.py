@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,11 +58,59 @@ class Streams:
         TURNS.take(drawn, out=out, mode="clip")  # which needs no copy, unlike the default
         return out
 
+    def keys(self) -> NDArray[np.uint64]:
+        """Of the streams that phases come from: (n_streams, 2), each of :data:`TOGETHER` surrogates."""
+        groups = np.arange(self.begin // TOGETHER, -(-self.end // TOGETHER), dtype=np.uint32)
+        return _states(self.seed, self.number, groups)
+
     def _generator(self, *place: int) -> np.random.Generator:
         return np.random.Generator(self._philox(*place))
 
     def _philox(self, *place: int) -> np.random.Philox:
-        return np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=place))
+        return np.random.Philox(self._sequence(*place))
+
+    def _sequence(self, *place: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self.seed, spawn_key=place)
+
+
+def _states(seed: int, number: int, groups: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Two words (n, 2) of each ``SeedSequence(seed, spawn_key=(number, group, 1))``, of which one takes 20 us.
+
+    It mixes numbers of 32 bits by multiplications (O'Neill, "Developing a seed_seq alternative", 2015): those of the
+    seed, at least four, then those of the key, into a pool of four, from which words are made.
+    """
+    factor = 0x43B0D7E5
+
+    def hashed(value: Any, step: int = 0x931E8875) -> Any:
+        nonlocal factor
+        value = value ^ np.uint32(factor)
+        factor = factor * step & 0xFFFFFFFF
+        value = value * np.uint32(factor)
+        return value ^ (value >> np.uint32(16))
+
+    def mixed(x: Any, y: Any) -> Any:
+        value = np.uint32(0xCA01F9DD) * x - np.uint32(0x4973F715) * y
+        return value ^ (value >> np.uint32(16))
+
+    words = _words(seed)
+    words += [0] * (4 - len(words))
+    numbers = [np.full(len(groups), word, np.uint32) for word in (*words, *_words(number))]
+    numbers += [groups, np.full(len(groups), 1, np.uint32)]
+    pool = [hashed(value) for value in numbers[:4]]
+    for i in range(4):
+        for j in range(4):
+            if i != j:
+                pool[j] = mixed(pool[j], hashed(pool[i]))
+    for value in numbers[4:]:
+        pool = [mixed(held, hashed(value)) for held in pool]
+    factor = 0x8B51F9DD
+    state = np.stack([hashed(held, 0x58F38DED) for held in pool], axis=1).astype("<u4")
+    return state.view("<u8").astype(np.uint64)
+
+
+def _words(value: int) -> list[int]:
+    """A number as numbers of 32 bits, the lowest first."""
+    return [value >> shift & 0xFFFFFFFF for shift in range(0, max(value.bit_length(), 1), 32)]
 
 
 def _short(philox: np.random.Philox, n: int) -> NDArray[np.uint16]:

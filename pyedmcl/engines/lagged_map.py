@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.build import build
 from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
-from ..kernels.lookup import MARKED, MOST_COLUMNS
-from ..launch.invariants import require_rho
+from ..kernels import spec
+from ..kernels.highest import WG
+from ..kernels.lookup import MOST_COLUMNS
+from ..launch.invariants import MOST_RHO, require_rho, wrong_result
 from ..launch.pool import Pool
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size, round_up
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
-from .lagged_targets import Mask, Numbers, Span, ranges, rectangles
+from .lagged_targets import Mask, Numbers, Span, rectangles
 from .lookups import Lookups, Piece, TargetColumns
 
 if TYPE_CHECKING:
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 _LAUNCH = 64
 # Pieces of a map, for each dimension, that are launched one by one: of more, only what is marked is looked up.
 _PIECES = 8
-_COPY = 1 << 17  # bytes that are copied in the time that it takes to begin another copy
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,11 @@ class LaggedMap:
         self._kept_bytes = 0
         self.parameters: dict[str, Any] = {}
 
+    @staticmethod
+    def stride_of(spans: Sequence[Span]) -> int:
+        """Columns of targets on the device."""
+        return round_up(spans[-1].end, 16)
+
     def rows_of(self, stride: int) -> int:
         """Rows of targets on the device: vectors reach into some behind the last."""
         return round_up(self.n_steps + -(-MOST_COLUMNS // stride), 16)
@@ -105,14 +112,22 @@ class LaggedMap:
         spans : sequence of Span
             One behind another, from column 0 on.
         """
-        stride, width = values.shape[1], spans[-1].end
+        self.executor.upload(values, self.room(spans))
+
+    def room(self, spans: Sequence[Span]) -> Buffer:
+        """Memory for targets [rows_of(stride)][stride], ``stride`` being :meth:`stride_of` the spans.
+
+        Who asks for it fills it; what is beside and below the targets is 0.
+        """
+        stride, width = self.stride_of(spans), spans[-1].end
+        nbytes = self.rows_of(stride) * stride * np.dtype(self.dtype).itemsize
         if width > self.most_targets:
             raise DeviceMemoryError(
-                f"{width:,} targets of {self.n_steps:,} steps need {values.nbytes:,} bytes on the device; "
+                f"{width:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; "
                 f"{min(self._limit.largest, self._limit.total // 4):,} may be used for them on "
                 f"{self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        on_device = self.executor.upload(values, self._pool.get("targets", values.nbytes))
+        on_device = self._pool.get("targets", nbytes)
         itself = np.arange(stride + MOST_COLUMNS, dtype=np.int32)
         target_of = self.executor.upload(itself, self._pool.get("target_of", itself.nbytes))
         self._targets, self._spans, self._width = TargetColumns(on_device, target_of, stride), list(spans), width
@@ -120,6 +135,7 @@ class LaggedMap:
         self._pieces: dict[tuple[Any, ...], list[Piece]] = {}  # what is wanted, as launches: the same at all lags
         for number, span in enumerate(spans):
             self._masks.setdefault(b"" if span.missing is None else span.missing.tobytes(), []).append(number)
+        return on_device
 
     def skill(self, Tp: int, wanted: Mask) -> NDArray[Any]:
         """rho (n_libraries, n_columns) at a lag; NaN where (n_libraries, n_spans) a span is not wanted."""
@@ -135,45 +151,59 @@ class LaggedMap:
         found[self._order] = out
         return found
 
-    def highest(self, lags: Sequence[int], wanted: Mask) -> list[tuple[Numbers, NDArray[Any]]]:
-        """The highest rho of several lags, of the pairs that (n_libraries, n_spans) are wanted.
+    def highest(self, lags: Sequence[int], wanted: Mask) -> tuple[NDArray[Any], Numbers, Numbers]:
+        """The highest rho of several lags, of the first column of each span, and how the others compare.
 
-        Of each span its libraries, and rho (n_of_these, n_columns_of_the_span). What is not wanted takes no time, but
-        for a map that most of is wanted.
+        Parameters
+        ----------
+        lags : sequence of int
+        wanted : ndarray of bool (n_libraries, n_spans)
+            What is not wanted takes no time, but for a map that most of is wanted.
+
+        Returns
+        -------
+        rho, reached, valid : ndarray (n_libraries, n_spans)
+            That rho, NaN where it is not wanted; of the other columns, how many have as much at lags of their own, and
+            how many have a rho. See :func:`pyedmcl.edm.exceedance.counts`.
         """
-        ordered = wanted[self._order]
-        own = [np.flatnonzero(libraries) for libraries in ordered.T]
-        best = [
-            np.full((len(rows), span.end - span.begin), np.nan, self.dtype)
-            for rows, span in zip(own, self._spans, strict=True)
-        ]
-        out = np.empty((self.n, self._width), self.dtype)
-        rho = self._pool.get("rho", out.nbytes)
-        some = ranges(np.flatnonzero(ordered.any(axis=1)), 1 + _COPY // out.strides[0])
-        marks = self._marks(ordered)
+        n_spans, ordered = len(self._spans), wanted[self._order]
+        begins = np.array([*(span.begin for span in self._spans), self._width], np.int32)
+        item, room = np.dtype(self.dtype).itemsize, self.n * self._width
+        pairs = {"wanted": self._pool.put("wanted", ordered.astype(np.uint8)), "n_spans": n_spans}
+        cells = {"best": self._pool.get("best", room * item), "width": self._width}
+        rho = self._pool.get("rho", room * item)
+        span_of = self._pool.put("span_of", np.repeat(np.arange(n_spans, dtype=np.int32), np.diff(begins)))
+        size = open_size(self._width, self.n)
+        self._launch("highest_begin", size, None, **pairs, **cells, span_of=span_of, rho=rho)
+        marked = self._marks_pay(ordered)
         for Tp in lags:
-            if marks is not None:
-                for a, b in some:
-                    self.executor.upload(marks[a:b], rho, a * out.strides[0])
-            self._look_up(Tp, ordered, rho, marked=marks is not None)
-            for a, b in some:
-                self.executor.download(rho, out[a:b], a * out.strides[0])
-            for rows, span, highest in zip(own, self._spans, best, strict=True):
-                found = out[rows, span.begin : span.end]
-                require_rho(self.executor, found, "lookup")
-                np.fmax(highest, found, out=highest)
-        return [(self._order[rows], highest) for rows, highest in zip(own, best, strict=True)]
+            self._look_up(Tp, ordered, rho, marked=marked)
+            self._launch("highest_keep", size, None, **cells, most=MOST_RHO, rho=rho)
+        found = np.empty((self.n, n_spans), self.dtype), *np.empty((2, self.n, n_spans), np.int32)
+        names = "own", "reached", "valid"
+        counted = {name: self._pool.get(name, out.nbytes) for name, out in zip(names, found, strict=True)}
+        wrong = self._pool.put("wrong", np.zeros(1, np.uint32))
+        self._launch(
+            "highest_count", (n_spans * WG, self.n), (WG, 1), **pairs, **cells, **counted, wrong=wrong,
+            span_begins=self._pool.put("span_begins", begins),
+        )  # fmt: skip
+        for name, out in zip(names, found, strict=True):
+            self.executor.download(counted[name], out)
+        if self.executor.download(wrong, np.empty(1, np.uint32))[0]:
+            raise wrong_result(self.executor.info, f"correlations beyond {MOST_RHO} (kernel lookup)")
+        own, reached, valid = (np.empty_like(out) for out in found)
+        own[self._order], reached[self._order], valid[self._order] = found
+        return own, reached.astype(int), valid.astype(int)
 
-    def _marks(self, ordered: Mask) -> NDArray[Any] | None:
-        """MARKED where rho is wanted, 0 elsewhere; None where launches of rectangles take less time."""
+    def _launch(self, entry: str, size: tuple[int, ...], group: tuple[int, ...] | None, /, **arguments: Any) -> None:
+        kernel = build(self.executor, spec("highest"), {"dtype": self.dtype}, entry)
+        self.executor.launch(kernel, size, group, **arguments)
+
+    def _marks_pay(self, ordered: Mask) -> bool:
+        """Whether a launch over all pairs, which looks up those that are MARKED, is faster than one for each piece."""
         pieces = int((ordered[1:] & ~ordered[:-1]).sum() + ordered[0].sum())
         few = pieces <= _PIECES * len(np.unique(self._dims))
-        if few or self._libraries.gaps or not quirks_for(self.executor.info).scalar_work_items:
-            return None
-        marks = np.zeros((self.n, self._width), self.dtype)
-        for span, libraries in zip(self._spans, ordered.T, strict=True):
-            marks[libraries, span.begin : span.end] = MARKED
-        return marks
+        return not few and not self._libraries.gaps and quirks_for(self.executor.info).scalar_work_items
 
     def _look_up(self, Tp: int, ordered: Mask, rho: Buffer, *, marked: bool = False) -> None:
         """Write rho of what is wanted; ``marked``: where it is MARKED."""

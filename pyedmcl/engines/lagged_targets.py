@@ -95,10 +95,3 @@ def rectangles(wanted: Mask, spans: Sequence[Span], launch: int) -> Iterator[tup
             held = (first, end), span.begin, span.end
     if held is not None:
         yield held
-
-
-def ranges(numbers: Numbers, apart: int = 1) -> list[tuple[int, int]]:
-    """Ranges (first, end) of ascending numbers; those that are at most so far apart share one."""
-    ends = np.flatnonzero(np.diff(numbers) > apart)
-    firsts, lasts = np.concatenate([numbers[:1], numbers[ends + 1]]), np.concatenate([numbers[ends], numbers[-1:]])
-    return list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True))

@@ -11,7 +11,7 @@ from ..codegen.build import noting
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..errors import InputError, shown
-from ..kernels import compact, spec
+from ..kernels import compact, spec, waves
 from ..neighbors.plan import KnnPass, SearchProblem, with_enough_groups
 from ..recurrence.metrics import metric_named
 from ..recurrence.sweep import staging_fits
@@ -31,11 +31,13 @@ _LARGEST = {"E": 100, "k": 1000, "m": 100, "n_radii": 1000}
 UNTUNED: Mapping[str, Mapping[str, Any]] = {
     "compact": compact.VALUES,
     "deliver": {"dtype": "float32"},
+    "highest": {"dtype": "float32"},
     "recurrence_finish": {"wg": 128},
     "recurrence_batch": {
         "m": 3, "metric": "euclidean", "dtype": "float32", "strict": True, "corridor": False, "symmetric": True,
         "screened": False, "embedded": False, "lanes": 1, "wg": 128,
     },
+    "waves": waves.VALUES,
     "window_knn": {"E": 3, "tau": 1, "k": 4, "lanes": 1, "dtype": "float32"},
 }  # fmt: skip
 

@@ -10,9 +10,11 @@ import pytest
 
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
+from pyedmcl.edm.exceedance import counts
 from pyedmcl.engines import lagged_map
 from pyedmcl.engines.lagged_map import LaggedMap, Libraries
-from pyedmcl.engines.lagged_targets import Span, centred, laid_out, ranges, rectangles, room_for
+from pyedmcl.engines.lagged_targets import Span, centred, laid_out, rectangles, room_for
+from pyedmcl.errors import WrongResultError
 
 
 @pytest.mark.parametrize("launch", [0, 30, 10**9])
@@ -75,15 +77,34 @@ def test_marked_pairs_have_the_bits_of_those_that_are_launched_one_by_one(one_de
         assert len(launched) == (6 if gpu else 0)
     assert sum(launched) == 3 * int((wanted * np.diff(edges)).sum())
     best = np.fmax.reduce(dense)
-    for span, column, (libraries, one), (others, marked) in zip(spans, wanted.T, *found, strict=True):
-        assert sorted(libraries.tolist()) == np.flatnonzero(column).tolist() and one.dtype == dtype
-        np.testing.assert_array_equal(libraries, others)
+    for one, marked in zip(*found, strict=True):
         np.testing.assert_array_equal(one, marked)
-        np.testing.assert_array_equal(one, best[libraries, span.begin : span.end])
-        assert np.isfinite(one).all()
+    rho, reached, valid = found[0]
+    assert rho.dtype == dtype
+    np.testing.assert_array_equal(np.isfinite(rho), wanted)
+    for i, j in itertools.product(range(9), range(5)):
+        own, *others = best[i, spans[j].begin : spans[j].end]
+        expected = counts(own, np.array(others)) if wanted[i, j] else (0, 0)
+        assert (reached[i, j], valid[i, j]) == expected
+        assert rho[i, j] == own or not wanted[i, j]
+    assert reached.any()
 
 
-def test_ranges_of_numbers():
-    numbers = np.array([1, 2, 3, 7, 9, 10])
-    assert ranges(numbers) == [(1, 4), (7, 8), (9, 11)] and ranges(numbers, 2) == [(1, 4), (7, 11)]
-    assert ranges(np.array([4])) == [(4, 5)] and ranges(np.array([], int)) == []
+@pytest.mark.parametrize("wrong", [1.5, -1.5, 2.0])
+def test_a_correlation_that_cannot_be_is_told(one_device, monkeypatch, wrong):
+    executor = open_device(one_device)
+    x = np.cumsum(np.random.default_rng(1).standard_normal((80, 2)), axis=0)
+    mapping = LaggedMap(executor, Libraries(x, np.array([2, 2])))
+    values = room_for(80, 3, "float64")
+    values[:80, :3] = np.random.default_rng(2).random((80, 3)) - 0.5
+
+    def spoil(self, Tp, ordered, rho, *, marked):
+        executor.upload(np.array([0.5, wrong, 0.5, 0.1, 0.2, 0.3]), rho)
+
+    monkeypatch.setattr(LaggedMap, "_look_up", spoil)
+    try:
+        mapping.load(values, [Span(0, 3)])
+        with pytest.raises(WrongResultError, match="correlations beyond"):
+            mapping.highest([0], np.array([[True], [True]]))
+    finally:
+        mapping.release()
