@@ -20,9 +20,12 @@ from .surrogate_streams import TURNS, Streams
 if TYPE_CHECKING:
     from .lagged_significance_problem import LaggedSignificanceProblem
 
-#: Series and surrogates that are on the device together, and parts of a block: while the device computes one, the host
-#: draws the next.
-MOST_TARGETS, PARTS = 16384, 4
+#: Series and surrogates of a block.
+MOST_OF_A_BLOCK = 1 << 17
+# Those that are on the device together: of the host, which draws some while the device computes with others; and of the
+# device itself, which is filled by more.
+_MOST, _MOST_DRAWN_THERE = 1 << 14, 1 << 17
+_PARTS = 4  # of a block, at least
 # Beside drawing processors, what a device does with the last part of a block is waited for: its parts are smaller, but
 # not so small that they leave most of a device idle.
 _LEAST_TARGETS = 4096
@@ -64,8 +67,8 @@ class HostDraws:
 
     def columns(self, total: int) -> int:
         """Columns of a part of ``total`` ones."""
-        parted = max(total // (2 * PARTS), _LEAST_TARGETS) if self._apart else MOST_TARGETS
-        return min(parted, MOST_TARGETS, self._map.most_targets)
+        parted = max(total // (2 * _PARTS), _LEAST_TARGETS) if self._apart else _MOST
+        return min(parted, _MOST, self._map.most_targets)
 
     def load(self, targets: Numbers, following: Numbers | None) -> None:
         """Put some targets on the device, and begin to draw those that come next."""
@@ -105,7 +108,7 @@ class DeviceDraws:
 
     def columns(self, total: int) -> int:
         """Columns of a part of ``total`` ones."""
-        return min(total, MOST_TARGETS, self._map.most_targets)
+        return min(total, _MOST_DRAWN_THERE, self._map.most_targets)
 
     def load(self, targets: Numbers, following: Numbers | None) -> None:
         """Draw some targets on the device."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..engines.lagged_map import LaggedMap
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
-from .lagged_draws import MOST_TARGETS, PARTS, draws_for
+from .lagged_draws import MOST_OF_A_BLOCK, draws_for
 from .lagged_map_problem import libraries_of
 from .pairs import PairsProblem
 from .surrogate import SeriesMakers
@@ -58,7 +58,7 @@ class LaggedSignificanceProblem(PairsProblem):
 
     def blocks(self) -> list[Block]:
         """Ranges of targets."""
-        return cut(self.total, max(PARTS * MOST_TARGETS // (self.n + 1), 1), 3)
+        return cut(self.total, max(MOST_OF_A_BLOCK // (self.n + 1), 1), 3)
 
     @property
     def operations(self) -> float:

@@ -35,9 +35,11 @@ _BISECTIONS = 50
 def bounds(reached: Counts, n: Counts) -> tuple[Doubles, Doubles]:
     """Lower and upper bounds of p-values of which ``reached`` of ``n`` surrogates did as well; 0 and 1 where n is 0."""
     shape = np.shape(reached)
-    found, place = np.unique(np.stack([np.ravel(reached), np.ravel(n)]), axis=1, return_inverse=True)
-    k, n_of = found.astype(np.float64)
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n_of.max(initial=0) + 1)))])  # of factorials
+    base = int(np.max(n, initial=0)) + 1
+    numbers, place = np.unique(np.ravel(reached).astype(np.int64) * base + np.ravel(n), return_inverse=True)
+    found = np.divmod(numbers, base)  # each pair of counts once: there are few of many tests
+    k, n_of = (each.astype(np.float64) for each in found)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, base)))])  # of factorials
     choices = logs[found[1]] - logs[found[0]] - logs[found[1] - found[0]]
     limit = math.log(EPSILON) - np.log(n_of + 1) - choices
 

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 # Lookups of a target that take as long as to begin another launch, for each compute unit.
 _LAUNCH = 64
-# Pieces of a map, for each dimension, that are launched one by one: of more, only what is marked is looked up.
-_PIECES = 8
+# Lookups of a piece of a map, for each compute unit, that fill a device: smaller ones share a launch that looks up what
+# is marked.
+_FILLS = 2048
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,10 @@ class LaggedMap:
     @property
     def most_targets(self) -> int:
         """Columns of targets that there is room for."""
-        most = min(self._limit.largest, self._limit.total // 4)
-        return int(most // (round_up(self.n_steps + MOST_COLUMNS // 16, 16) * np.dtype(self.dtype).itemsize)) // 16 * 16
+        item, rows = np.dtype(self.dtype).itemsize, round_up(self.n_steps + MOST_COLUMNS // 16, 16)
+        most = min(self._limit.largest, self._limit.total // 4) // (rows * item)
+        skills = min(self._limit.largest, self._limit.total // 16) // (self.n * item)
+        return int(min(most, skills)) // 16 * 16
 
     def load(self, values: NDArray[Any], spans: Sequence[Span]) -> None:
         """Put targets on the device.
@@ -201,9 +204,12 @@ class LaggedMap:
 
     def _marks_pay(self, ordered: Mask) -> bool:
         """Whether a launch over all pairs, which looks up those that are MARKED, is faster than one for each piece."""
+        quirks, units = quirks_for(self.executor.info), self.executor.info.compute_units
+        if self._libraries.gaps or not quirks.scalar_work_items:
+            return False
         pieces = int((ordered[1:] & ~ordered[:-1]).sum() + ordered[0].sum())
-        few = pieces <= _PIECES * len(np.unique(self._dims))
-        return not few and not self._libraries.gaps and quirks_for(self.executor.info).scalar_work_items
+        lookups = int(ordered.sum(axis=0) @ [span.end - span.begin for span in self._spans])
+        return lookups < pieces * _FILLS * units
 
     def _look_up(self, Tp: int, ordered: Mask, rho: Buffer, *, marked: bool = False) -> None:
         """Write rho of what is wanted; ``marked``: where it is MARKED."""

@@ -13,7 +13,7 @@ from series_helpers import driven
 
 import pyedmcl
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.edm import lagged_significance_problem
+from pyedmcl.edm import lagged_draws
 from pyedmcl.edm.sequential import EPSILON, SequentialTests, bounds, decided, tell_reach
 from pyedmcl.engines import lagged_map
 from pyedmcl.errors import InputError
@@ -133,11 +133,11 @@ def test_tests_on_a_gpu_have_the_same_bits(one_device, monkeypatch):
         return pyedmcl.causal_network(data, E=2, seed=1, budget=150, device=one_device, **legs)
 
     plain = network()
-    for module in (lagged_map, lagged_significance_problem):
+    for module in (lagged_map, lagged_draws):
         quirks = functools.partial(replace, scalar_work_items=True, on_host=False)
         monkeypatch.setattr(module, "quirks_for", lambda info, quirks=quirks: quirks(quirks_for(info)))
-    monkeypatch.setattr(lagged_significance_problem, "_LEAST_TARGETS", 64)
-    monkeypatch.setattr(lagged_map, "_PIECES", 1)
+    monkeypatch.setattr(lagged_draws, "_LEAST_TARGETS", 64)
+    monkeypatch.setattr(lagged_map, "_FILLS", 1 << 30)
     run_marked = lagged_map.Lookups.run_marked
     monkeypatch.setattr(
         lagged_map.Lookups, "run_marked", lambda *a, **k: (calls.append(k["marked"]), run_marked(*a, **k))[1]

@@ -66,7 +66,7 @@ def test_marked_pairs_have_the_bits_of_those_that_are_launched_one_by_one(one_de
     for gpu in (False, True):
         quirks = dataclasses.replace(quirks_for(executor.info), scalar_work_items=gpu)
         monkeypatch.setattr(lagged_map, "quirks_for", lambda info, quirks=quirks: quirks)
-        monkeypatch.setattr(lagged_map, "_PIECES", 1)
+        monkeypatch.setattr(lagged_map, "_FILLS", 1 << 30)
         mapping = LaggedMap(executor, Libraries(x.astype(dtype), np.array([2, 3, 2, 3, 3, 2, 3, 2, 2])))
         try:
             mapping.load(values, spans)
