@@ -54,7 +54,7 @@ class LaggedSignificanceProblem(PairsProblem):
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        return ("stage", "knn", "lookup")
+        return ("stage", "knn", "lookup", "highest")
 
     def blocks(self) -> list[Block]:
         """Ranges of targets."""
