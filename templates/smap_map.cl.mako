@@ -14,7 +14,8 @@
 ##     group share the work); of several it lies in local memory, and each is loaded once for `step` library rows
 ##     (processors, where a group is one work-item)
 ##
-## Predictions are never written: smap_map_sums.mako reduces those of a tile to sums, and joins the tiles' sums to rho.
+## Predictions are never written: smap_map_sums.mako reduces those of a tile to sums, and joins the tiles' sums to rho. With matrix
+## units the kernel is another one, with the same sums: smap_map_units.mako.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E             embedding dimension: values in a state
@@ -43,7 +44,7 @@ staged = wg > 1
 kept = row_tiles * target_tiles == 1  # p stays in registers
 hoisted = wg * lanes >= rows  # a work-item makes H for the same rows all the time
 row_local = rows_local and staged  # what H is made of waits in local memory, not in registers
-fours = staged and not matrix_units and lanes in (1, 4) and rows_each % 4 == 0
+fours = staged and lanes in (1, 4) and rows_each % 4 == 0
 together = max(32 // row_lanes, 1)  # target lanes of work-items that a GPU executes together
 
 def place(row):
@@ -67,8 +68,6 @@ state = -(-(2 * E + gaps) // 4) * 4
 #define ROWS ${rows}
 #define TARGETS ${columns}
 #define STEP ${step}
-#define H_STRIDE ${rows + 8 * matrix_units}
-#define Y_STRIDE ${columns + 8 * matrix_units}
 #define PIECES 6  // numbers of a tile of rows, by column
 #define BRANCHING_ROOT  // the other one takes registers that p needs
 #include "smap_map.clh"
@@ -78,30 +77,16 @@ state = -(-(2 * E + gaps) // 4) * 4
 #include "matrix_units.clh"
 %endif
 
+${units.kernels() if matrix_units else portable()}
+${sums.score()}
+
+## ---- The kernel for any device ----
+<%def name="portable()">
 typedef PASTE(REAL_NAME, ${width}) targetv;
 typedef PASTE(WHOLE_NAME, ${width}) targetm;
 typedef PASTE(REAL_NAME, 4) fourv;
 #define LOAD_TARGETS(p) PASTE(vload, ${width})(0, p)
 #define STORE_TARGETS(v, p) PASTE(vstore, ${width})(v, 0, p)
-
-## Adds the products of `step` library rows to the first `n_vectors` vectors of a work-item's tile p; h_row, y: where its rows
-## of H and its targets are.
-<%def name="multiply(unrolled, n_vectors)">
-#pragma unroll ${unrolled}
-      for (int s = 0; s < STEP; ++s) {
-%for v in range(n_vectors):
-        const targetv y${v} = LOAD_TARGETS(y + ${f"s * TARGETS + {v * target_lanes * width}" if staged else f"(size_t)s * target_stride + {v * width}"});
-%endfor
-%for r in range(rows_each):
-        {
-          const targetv h = (targetv)(h_row[s * ROWS + ${place_in_tile(r)}]);
-%for v in range(n_vectors):
-          p${r}_${v} = FUSED(h, y${v}, p${r}_${v});
-%endfor
-        }
-%endfor
-      }
-</%def>
 
 // states, columns: from smap_white; fits: from smap_gram. targets: [n_steps][target_stride], centred; row t of the map is
 // observed at ${"row first + t"}, and what is behind the last row can be read. Groups: columns of column_begin to column_end
@@ -113,10 +98,10 @@ void smap_map(global const real* restrict states, global const real* restrict co
               const int n_rows, const int n_padded, const int first_tile, const int n_tiles, const int radius,
               global const real* restrict targets, const int target_stride, const int first, const int column_begin, const int column_end,
               global real* restrict sums, const int sums_stride) {
-  local real h_tile[STEP * H_STRIDE] __attribute__((aligned(64)));
+  local real h_tile[STEP * ROWS] __attribute__((aligned(64)));
 %if staged:
-  local real staged_states[${1 + matrix_units} * STEP * STATE] __attribute__((aligned(64)));
-  local real staged_targets[${1 + matrix_units} * STEP * Y_STRIDE] __attribute__((aligned(64)));
+  local real staged_states[STEP * STATE] __attribute__((aligned(64)));
+  local real staged_targets[STEP * TARGETS] __attribute__((aligned(64)));
 %endif
 %if row_local:
   local real of_rows[(3 * E + 3) * ROWS];
@@ -124,27 +109,19 @@ void smap_map(global const real* restrict states, global const real* restrict co
 %if not kept:
   local real p_tile[ROWS * TARGETS] __attribute__((aligned(64)));
 %endif
-%if row_lanes > 1 and not matrix_units:
+%if row_lanes > 1:
   local real shared[${row_lanes} * TARGETS];
 %endif
   const int library = get_group_id(2), tile = first_tile + get_group_id(1), row0 = tile * ROWS;
   const int block = column_begin + get_group_id(0) * TARGETS, lid = get_local_id(0);
   // Work-items that are executed together share target lanes: where there are no targets for these, they have no products.
-%if matrix_units:
-  const int target_lane = lid / 32 * 4 + lid % 4, row_lane = lid % 32 / 4;
-%else:
   const int target_lane = lid / ${row_lanes}, row_lane = lid % ${row_lanes};
-%endif
   states += (size_t)library * n_padded * STATE;
   columns += (size_t)library * n_padded * COLUMNS;
   fits += (size_t)library * n_padded * (E + 3);
   targets += (size_t)first * target_stride;
 %if kept:
   targetv ${", ".join(f"p{r}_{v} = 0" for r in range(rows_each) for v in range(vectors))};
-%if matrix_units:
-  volatile real total[${width * rows_each * vectors}];  // not in registers, of which p takes many
-  for (int i = 0; i < ${width * rows_each * vectors}; ++i) total[i] = 0;
-%endif
 %else:
   for (int i = 0; i < ROWS * TARGETS; ++i) p_tile[i] = 0;
 %endif
@@ -162,18 +139,8 @@ void smap_map(global const real* restrict states, global const real* restrict co
   ${load_rows()}
 %endif
 %endif
-%if matrix_units:
-  ${units.stage("0", "0")}
-%endif
   for (int from = 0; from < n_rows; from += STEP) {
-%if matrix_units:
-    // What the step after this one needs is copied meanwhile.
-    const int turn = from / STEP % 2;
-    COPIES_DONE();
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (from + STEP < n_rows) { ${units.stage("from + STEP", "(turn ^ 1)")} }
-    local const real* restrict states_here = staged_states + turn * (STEP * STATE);
-%elif staged:
+%if staged:
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lid; i < STEP * STATE; i += WG)
       staged_states[i] = from + i / STATE < n_padded ? states[(size_t)from * STATE + i] : 0;
@@ -207,12 +174,12 @@ void smap_map(global const real* restrict states, global const real* restrict co
       for (int s = slice; s < STEP; s += ${max(wg * lanes // rows, 1)}) {
         realv value = 0;
         if (from + s < n_rows) {
-          READ_STATE(${"local, states_here + s * STATE" if matrix_units else "local, staged_states + s * STATE" if staged else "global, states + (size_t)(from + s) * STATE"});
+          READ_STATE(${"local, staged_states + s * STATE" if staged else "global, states + (size_t)(from + s) * STATE"});
           STATE_DISTANCE(d);
           PREDICTS_WITH(h, STATE_WEIGHT(d), TOO_NEAR(from + s));
           value = h;
         }
-        STOREV(value, h_tile + s * H_STRIDE + ${place("lane")});
+        STOREV(value, h_tile + s * ROWS + ${place("lane")});
       }
     }
 %if wg > 1:
@@ -222,22 +189,17 @@ void smap_map(global const real* restrict states, global const real* restrict co
     // ---- Times the targets ----
 %if kept:
     {
-%if matrix_units:
-      local const real* restrict h_row = h_tile + lid % 4 * H_STRIDE + row_lane;
-      local const real* restrict y = staged_targets + turn * (STEP * Y_STRIDE) + lid % 4 * Y_STRIDE + lid / 32 * 8 + row_lane;
-%else:
       local const real* restrict h_row = h_tile + row_lane * ${4 if fours else rows_each};
 %if staged:
       local const real* restrict y = staged_targets + target_lane * ${width};
 %else:
       global const real* restrict y = targets + (size_t)from * target_stride + block;
 %endif
-%endif
 %if staged:
       const int left = column_end - block - target_lane / ${together} * ${together * width};
 %for n_vectors in range(vectors, 0, -1):
       ${"if" if n_vectors == vectors else "else if"} (left > ${(n_vectors - 1) * target_lanes * width}) {
-        ${units.multiply(2, n_vectors) if matrix_units else multiply(4, n_vectors)}
+        ${multiply(4, n_vectors)}
       }
 %endfor
 %else:
@@ -264,16 +226,11 @@ void smap_map(global const real* restrict states, global const real* restrict co
       }
     }
 %endif
-%if matrix_units:
-    ${units.empty(f"from / STEP % {512 // step} == {512 // step - 1}")}
-%endif
   }
 
-%if matrix_units:
-  ${units.take_total()}
-%endif
 ${sums.of_tile()}
 }
+</%def>
 
 ## What H of a row is made of, from local memory or from where it lies.
 <%def name="local_rows()">
@@ -300,4 +257,21 @@ ${sums.of_tile()}
       const rowv upper = FIRST_ROWS + (rowv)(t0 + radius);
 </%def>
 
-${sums.score()}
+## Adds the products of `step` library rows to the first `n_vectors` vectors of a work-item's tile p; h_row, y: where its rows
+## of H and its targets are.
+<%def name="multiply(unrolled, n_vectors)">
+#pragma unroll ${unrolled}
+      for (int s = 0; s < STEP; ++s) {
+%for v in range(n_vectors):
+        const targetv y${v} = LOAD_TARGETS(y + ${f"s * TARGETS + {v * target_lanes * width}" if staged else f"(size_t)s * target_stride + {v * width}"});
+%endfor
+%for r in range(rows_each):
+        {
+          const targetv h = (targetv)(h_row[s * ROWS + ${place_in_tile(r)}]);
+%for v in range(n_vectors):
+          p${r}_${v} = FUSED(h, y${v}, p${r}_${v});
+%endfor
+        }
+%endfor
+      }
+</%def>

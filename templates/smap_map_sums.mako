@@ -51,7 +51,7 @@ kept = row_tiles * target_tiles == 1  # p stays in registers
 <%def name="rows_of_tile(v, body)">
 %if row_tiles * target_tiles == 1:
 %for r in range(rows_each):
-    ${one_row(f"{r // 2 * 16 + r % 2 * 8} + row_lane" if matrix_units else f"row_lane * {rows_each} + {r}", f"p{r}_{v}", body)}
+    ${one_row(f"row_lane * {rows_each} + {r}", f"p{r}_{v}", body)}
 %endfor
 %else:
     for (int r = 0; r < stop; ++r) {
@@ -84,9 +84,7 @@ kept = row_tiles * target_tiles == 1  # p stays in registers
 </%def>
 ## The sum over the row lanes, known to all of them. In a fixed order: again and again one half adds what the other half has.
 <%def name="across(name)">
-%if matrix_units:
-    ${name} = sum_of_rows(${name});
-%elif row_lanes > 1:
+%if row_lanes > 1:
     barrier(CLK_LOCAL_MEM_FENCE);
     STORE_TARGETS(${name}, shared + row_lane * TARGETS + column);
     for (int apart = ${row_lanes // 2}; apart > 0; apart /= 2) {

@@ -297,7 +297,7 @@ TABLE: tuple[Row, ...] = (
     Row(
         lambda info: info.runtime == "nvidia" and re.search(r"\bH200\b", info.name) is not None,
         {"matrix_units": True},
-        "predictions of S-map maps take 0.76 to 0.88 of their time on them, with errors of rho up to 3e-6 instead of "
+        "predictions of S-map maps take 0.31 to 0.38 of their time on them, with errors of rho up to 2e-6 instead of "
         "2e-7 (H200); others of NVIDIA's GPUs have them, too, but were not tried",
     ),
     Row(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.quirks import quirks_for
 from ..kernels import spec
-from ..kernels.smap_map import MOST_ROWS, ON_MATRIX_UNITS, local_numbers, tile_columns, tile_rows
+from ..kernels.smap_map import MOST_ROWS, local_numbers, on_matrix_units, tile_columns, tile_rows
 from ..kernels.smap_slopes import record_numbers
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
@@ -141,10 +141,13 @@ class MapKernels:
         solving = {**given, "penalised": shape.penalised, "slopes": shape.slopes}
         choice = parameters(spec("smap_map"), {**given, "matrix_units": False}, info, sizes)
         given["matrix_units"] = self.on_matrix_units
-        chosen = {**choice.parameters, **(ON_MATRIX_UNITS if self.on_matrix_units else {})}
-        for name in ("target_tiles", "vectors"):
-            while chosen[name] > 1 and tile_columns(chosen) // 2 >= end - begin:
-                chosen[name] //= 2
+        chosen = dict(choice.parameters)
+        if self.on_matrix_units:
+            chosen = on_matrix_units(E, end - begin)
+        else:
+            for name in ("target_tiles", "vectors"):
+                while chosen[name] > 1 and tile_columns(chosen) // 2 >= end - begin:
+                    chosen[name] //= 2
         self._fit(chosen, given)
         why = "tiles are no wider than the targets, and must fit into local memory"
         if self.on_matrix_units:
@@ -169,9 +172,13 @@ class MapKernels:
         def numbers(**changes: Any) -> int:
             return local_numbers({**given, **chosen, **changes})
 
-        at_once = 2 if chosen["target_lanes"] * chosen["row_lanes"] > 1 else 1
+        if given["matrix_units"]:
+            shrinking: tuple[tuple[str, int, int], ...] = (("step", 16, 1),)
+        else:
+            at_once = 2 if chosen["target_lanes"] * chosen["row_lanes"] > 1 else 1
+            shrinking = ("step", 32, at_once), ("target_tiles", 1, 1), ("step", 8, 1)
         chosen["rows_local"] = chosen["rows_local"] and numbers(target_tiles=1, step=8) <= local
-        for name, least, groups in (("step", 32, at_once), ("target_tiles", 1, 1), ("step", 8, 1)):
+        for name, least, groups in shrinking:
             while chosen[name] > least and numbers() * groups > local:
                 chosen[name] //= 2
 
@@ -290,6 +297,7 @@ class MapKernels:
             "column_begin": each.begin, "column_end": each.end, "sums_stride": each.sums_stride, "n_tiles": tiles,
             "sums": get("sums", n * self.bytes_of_library(each)["sums"]),
         }  # fmt: skip
+        arranged = self._arranged(each, targets, stride) if self.on_matrix_units else {}
         pacer, begin = self._pacer("map", each.E), 0
         cost = float(rows) * m * n * (2 * each.n + blocks * (5 * each.E + 12))
         while begin < tiles:
@@ -297,6 +305,7 @@ class MapKernels:
             event = launch(
                 kernel, (blocks * wg, some, n), (wg, 1, 1), fits=get("fits", 0), first_tile=begin, radius=self._radius,
                 targets=targets, target_stride=stride, first=first + shape.Tp, **where, **self._states(each, n),
+                **arranged,
             )  # fmt: skip
             pacer.launched(event, cost * some)
             begin += some
@@ -304,6 +313,21 @@ class MapKernels:
             score, open_size(each.n, n), None, target_of=target_of, first_library=0, rho_stride=rho_stride, rho=rho,
             **where,
         )  # fmt: skip
+
+    def _arranged(self, each: TargetClass, targets: Buffer, stride: int) -> dict[str, Buffer]:
+        """The targets of a class as matrix units need them."""
+        shape, eights = self.shape, each.sums_stride // 8
+        first, m, _ = shape.extent(each.E)
+        made = {
+            "arranged": self._pool.get("arranged", round_up(m, int(each.map["step"])) * each.sums_stride * shape.item),
+            "scales": self._pool.get("scales", each.sums_stride * shape.item),
+        }
+        kernel = build(self.executor, spec("smap_map"), each.map, "smap_arrange")
+        self.executor.launch(
+            kernel, (eights * 256,), (256,), targets=targets, target_stride=stride, first=first + shape.Tp, n_rows=m,
+            column_begin=each.begin, column_end=each.end, **made,
+        )  # fmt: skip
+        return made
 
     def weigh(self, each: TargetClass, n: int) -> NDArray[np.float64]:
         """What each row adds to the mean slopes of n libraries whose systems were solved: (n, E, rows), for z.
