@@ -32,7 +32,7 @@ def units(one_device):
 def test_only_devices_that_were_tried_use_them(device):
     info: DeviceInfo = open_device(device).info
     for runtime, name, expected in (
-        ("nvidia", "NVIDIA H200", True), ("nvidia", "NVIDIA H100 80GB HBM3", False), ("nvidia", "Tesla T4", False),
+        ("nvidia", "NVIDIA H200", True), ("nvidia", "NVIDIA H100 80GB HBM3", True), ("nvidia", "Tesla T4", False),
         ("pocl", "NVIDIA H200", False), ("amd", "AMD Instinct MI300X", False),
     ):  # fmt: skip
         assert quirks_for(replace(info, runtime=runtime, name=name, kind="gpu")).matrix_units is expected
