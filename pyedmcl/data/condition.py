@@ -74,10 +74,13 @@ def condition(
     offset = shift != 0
     reach = np.maximum(np.abs(low - shift), np.abs(high - shift))
     scaled = (reach > _LARGEST) | ((reach > 0) & (reach < _SMALLEST))
-    exponent = np.where(scaled, np.frexp(np.where(scaled, reach, 1.0))[1], 0)
-    if not quiet:
-        _tell_of_outliers(values, reach, scaled, target)
-    if not (offset.any() or scaled.any()):
+    exponent: NDArray[Any] = np.zeros(len(shift), np.int32)
+    far = bool(scaled.any())
+    if far:
+        exponent[scaled] = np.frexp(reach[scaled])[1]
+        if not quiet:
+            _tell_of_outliers(values, reach, scaled, target)
+    if not (far or offset.any()):
         return Conditioned(np.ascontiguousarray(values, target), shift, exponent, gaps)
     out = np.empty(values.shape, target)
     for part in _parts(values):
@@ -101,11 +104,20 @@ def _middles(values: NDArray[Any], target: np.dtype[Any]) -> NDArray[np.float64]
         sample = np.ascontiguousarray(x[:: max(len(x) // _SAMPLE, 1)].T)
         gaps = np.isnan(sample).any(axis=1)
         whole = np.flatnonzero(~exact & ~gaps)
-        out[part.start + whole] = np.median(sample[whole], axis=1)
+        if whole.size:
+            out[part.start + whole] = _medians(sample[whole])
         for each in np.flatnonzero(~exact & gaps):
             there = sample[each][~np.isnan(sample[each])]
             out[part.start + each] = np.median(there) if there.size else 0.0
     return out
+
+
+def _medians(rows: NDArray[Any]) -> NDArray[Any]:
+    """The bits of ``numpy.median`` of each row, which looks for NaN and takes four times as long for a few rows."""
+    low, high = (rows.shape[1] - 1) // 2, rows.shape[1] // 2
+    found = np.partition(rows, (low, high), axis=1)
+    middle = (found[:, low] + found[:, high]) / 2 if low < high else found[:, low]
+    return middle + 0.0  # which is not -0
 
 
 def _tell_of_outliers(

@@ -277,5 +277,7 @@ class KnnPass:
 def split_dims(dims: Sequence[int], most: int) -> list[tuple[int, ...]]:
     """Ascending dimensions cut into ranges of about equal length, at most ``most`` each."""
     ordered = sorted(set(dims))
+    if len(ordered) == 1:
+        return [(int(ordered[0]),)]
     n = max(-(-len(ordered) // most), 1)
     return [tuple(int(E) for E in part) for part in np.array_split(np.array(ordered, int), n) if len(part)]

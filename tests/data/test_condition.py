@@ -33,7 +33,14 @@ def test_each_series_is_shifted_by_its_own_median(n_steps, monkeypatch):
 def test_a_table_is_not_looked_at_series_by_series(monkeypatch):
     """Surrogates of one test are some hundred thousand series."""
     calls = []
-    median = np.median
-    monkeypatch.setattr(np, "median", lambda *given, **how: calls.append(given) or median(*given, **how))
+    for name in ("median", "partition"):
+        function = getattr(np, name)
+        monkeypatch.setattr(np, name, lambda *given, of=function, **how: calls.append(given) or of(*given, **how))
     condition(np.random.default_rng(1).standard_normal((60, 500)), "float32")
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 2, 59, 60])
+def test_the_middle_of_a_series_is_its_median(rows):
+    values = 1000.1 + np.random.default_rng(rows).standard_normal((rows, 3))
+    assert (condition(values, "float32").shift == np.median(values, axis=0)).all()
