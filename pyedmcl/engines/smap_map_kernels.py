@@ -13,7 +13,6 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.quirks import quirks_for
 from ..kernels import spec
-from ..kernels.smap_map import MOST_ROWS, local_numbers, on_matrix_units, tile_columns, tile_rows
+from ..kernels.smap_map import MOST_ROWS, fit, on_matrix_units, tile_columns, tile_rows
 from ..kernels.smap_slopes import record_numbers
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
@@ -148,7 +147,7 @@ class MapKernels:
             for name in ("target_tiles", "vectors"):
                 while chosen[name] > 1 and tile_columns(chosen) // 2 >= end - begin:
                     chosen[name] //= 2
-        self._fit(chosen, given)
+        fit(chosen, given, quirks_for(info).local_bytes // shape.item)
         why = "tiles are no wider than the targets, and must fit into local memory"
         if self.on_matrix_units:
             why += "; matrix units prescribe the rest"
@@ -161,26 +160,6 @@ class MapKernels:
         """Whether predictions are made on matrix units."""
         shape = self.shape
         return shape.compact and shape.dtype == "float32" and quirks_for(self.executor.info).matrix_units
-
-    def _fit(self, chosen: dict[str, Any], given: Mapping[str, Any]) -> None:
-        """Change parameters of ``smap_map`` so that a group has local memory enough.
-
-        Work-items that wait for each other need a second group beside theirs, unless steps become small.
-        """
-        local = quirks_for(self.executor.info).local_bytes // self.shape.item
-
-        def numbers(**changes: Any) -> int:
-            return local_numbers({**given, **chosen, **changes})
-
-        if given["matrix_units"]:
-            shrinking: tuple[tuple[str, int, int], ...] = (("step", 16, 1),)
-        else:
-            at_once = 2 if chosen["target_lanes"] * chosen["row_lanes"] > 1 else 1
-            shrinking = ("step", 32, at_once), ("target_tiles", 1, 1), ("step", 8, 1)
-        chosen["rows_local"] = chosen["rows_local"] and numbers(target_tiles=1, step=8) <= local
-        for name, least, groups in shrinking:
-            while chosen[name] > least and numbers() * groups > local:
-                chosen[name] //= 2
 
     def bytes_of_library(self, each: TargetClass) -> dict[str, int]:
         """What one library needs on the device, by buffer."""

@@ -53,6 +53,26 @@ def local_numbers(v: Mapping[str, Any]) -> int:
     return numbers
 
 
+def fit(chosen: dict[str, Any], given: Mapping[str, Any], local: int) -> None:
+    """Change parameters of a specialisation so that a group has local memory enough, of ``local`` numbers.
+
+    Work-items that wait for each other need a second group beside theirs, unless steps become small.
+    """
+
+    def numbers(**changes: Any) -> int:
+        return local_numbers({**given, **chosen, **changes})
+
+    if given["matrix_units"]:
+        shrinking: tuple[tuple[str, int, int], ...] = (("step", 16, 1),)
+    else:
+        at_once = 2 if chosen["target_lanes"] * chosen["row_lanes"] > 1 else 1
+        shrinking = ("step", 32, at_once), ("target_tiles", 1, 1), ("step", 8, 1)
+    chosen["rows_local"] = chosen["rows_local"] and numbers(target_tiles=1, step=8) <= local
+    for name, least, groups in shrinking:
+        while chosen[name] > least and numbers() * groups > local:
+            chosen[name] //= 2
+
+
 _ARRANGE = """
     smap_arrange(const real* targets; int target_stride, first, n_rows, column_begin, column_end; uint* arranged;
         real* scales)
