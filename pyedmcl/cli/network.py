@@ -95,6 +95,11 @@ def network(
         bool, typer.Option("--partial/--no-partial", help="Whether indirect links are told from direct ones.",
                            rich_help_panel="Legs")
     ] = True,
+    partial_surrogates: Annotated[
+        int | None, typer.Option("--partial-surrogates", metavar="N", show_default=False, rich_help_panel="Legs",
+                                 help="Also test what is left of a link without another series, with up to N "
+                                      "surrogates of a link as a mean; no verdict depends on it.")
+    ] = None,
     forecast: Annotated[
         bool, typer.Option("--forecast/--no-forecast", rich_help_panel="Legs",
                            help="Whether a cause that improves forecasts of its effect may decide a doubtful link.")
@@ -162,7 +167,8 @@ def network(
         result = pyedmcl.causal_network(
             series, E=parse_E(E), tau=tau, lags=lag_list, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
             surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
-            period=period, convergence=convergence, partial=partial, forecast=forecast, seed=seed,
+            period=period, convergence=convergence, partial=partial, forecast=forecast,
+            partial_surrogates=partial_surrogates, seed=seed,
             lib_sizes=parse_sizes(lib_sizes), sample=sample, exclusion_radius=_radius(exclusion_radius),
             knn=knn, E_max=E_max, E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
             device=device, out=folder, join=join, part=part, groups=labels, regular=regular, draw=draw,

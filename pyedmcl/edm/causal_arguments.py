@@ -38,6 +38,7 @@ class Legs:
     latest: int
     partial: bool
     forecast: bool
+    partial_surrogates: int
     seed: int
     period: int | None
     recurrence: float
@@ -69,6 +70,17 @@ def latest_asked(latest: Any, lags: Sequence[int], memory: int) -> int:
             f"lags={arguments.shown(list(lags))}: lags up to latest={limit} and later ones are needed"
         )
     return limit
+
+
+def partial_surrogates_asked(n: Any, surrogate: str | None, partial: bool) -> int:
+    """Surrogates of a link for the test of what is left without another series; 0 for no test."""
+    if n is None:
+        return 0
+    count = arguments.draws("partial_surrogates", n)
+    if surrogate is None or not partial:
+        off = "surrogate=None" if surrogate is None else "partial=False"
+        raise InputError(f"partial_surrogates={count}: with {off} there is nothing that they could test; leave it out")
+    return count
 
 
 def radius_asked(radius: Any) -> int | None:

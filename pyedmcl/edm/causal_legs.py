@@ -29,6 +29,7 @@ from .lagged_map_problem import LaggedMapProblem
 from .lagged_significance_problem import LaggedSignificanceProblem
 from .pair_predictions_problem import PairPredictionsProblem, predict_pairs
 from .partial_links import PartialLink, partial_skill
+from .partial_tests import partial_tests
 from .seasons import Seasons
 from .sequential import FIRST, tell_reach
 from .surrogate import SeriesMakers
@@ -104,6 +105,7 @@ class LegsOfNetwork:
         verdict, codes = np.full(rho.shape, NONE, object), np.empty(rho.shape, object)
         codes.fill(())  # np.full would take it for an array
         self._judge(evidence, ~np.eye(len(rho), dtype=bool), verdict, codes, *partial)
+        p_partial = self._partial_tests(evidence, through)
         if legs.forecast:
             asked = doubtful(evidence, verdict)
             evidence = replace(evidence, p_forecast=self._forecasts(evidence, asked, verdict, through))
@@ -114,7 +116,7 @@ class LegsOfNetwork:
             by_lag=by_lag, p_value=missing if p_value is None else p_value,
             q_value=missing if q_value is None else q_value, draws=draws, gain=missing if gain is None else gain,
             p_convergence=missing if p_convergence is None else p_convergence, through=through, carried=carried,
-            partial=left, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
+            partial=left, p_partial=p_partial, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
             p_lag=missing if evidence.p_lag is None else evidence.p_lag, latest=legs.latest,
             p_forecast=missing if evidence.p_forecast is None else evidence.p_forecast,
             surrogate=legs.surrogate, seed=legs.seed,
@@ -275,6 +277,26 @@ class LegsOfNetwork:
             if known < 0 or rank > (passes_through(evidence, *place, known, *old), old[0]):
                 through[place], (carried[place], left[place]) = z, new
         return through, carried, left, looked_at
+
+    def _partial_tests(self, evidence: Evidence, through: Numbers) -> Doubles | None:
+        """P-value of what is left of each link without the series that explains it best; None if not asked for."""
+        if not self._legs.partial_surrogates or self._makers is None:
+            return None
+        found = np.full(through.shape, np.nan)
+        effects, causes = np.nonzero(through >= 0)
+        links = [
+            self._link(evidence, effect, cause, int(through[effect, cause]))
+            for effect, cause in zip(effects.tolist(), causes.tolist(), strict=True)
+        ]
+        if links:
+            f, legs = self._fields, self._legs
+            found[effects, causes], record = partial_tests(
+                self._runner, self._series.values, self._dims, links, self._makers, budget=legs.partial_surrogates,
+                rate=legs.rate, seed=legs.seed, tau=f["tau"], exclusion_radius=f["exclusion_radius"], knn=f["knn"],
+                dtype=f["data"].dtype, there=None if self._layout is None else self._layout.there,
+            )  # fmt: skip
+            self._note(record, PairPredictionsProblem.kernels)
+        return found
 
     def _link(self, evidence: Evidence, effect: int, cause: int, given: int) -> PartialLink:
         """Each estimate at the lag at which it is best."""

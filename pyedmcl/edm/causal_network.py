@@ -33,6 +33,7 @@ from .causal_arguments import (
     latest_asked,
     longest_memory,
     memory_of,
+    partial_surrogates_asked,
     radius_asked,
 )
 from .causal_legs import LegsOfNetwork
@@ -67,6 +68,7 @@ def causal_network(
     lib_sizes: Any = None,
     sample: int = 10,
     partial: bool = True,
+    partial_surrogates: int | None = None,
     forecast: bool = True,
     seed: int | None = None,
     season: str = "remove",
@@ -124,6 +126,11 @@ def causal_network(
         As for :func:`pyedmcl.ccm_matrix`.
     partial : bool
         Whether links that others may explain are told from direct ones, by partial cross mapping.
+    partial_surrogates : int, optional
+        Whether what is left of a link, without the series that explains it best, is also tested against surrogates of
+        the cause (``p_partial``): so many of a link, as a mean over all links, at most; fewer where they decide at the
+        false discovery rate ``rate``. No verdict depends on it, since of indirect links something is left as well:
+        docs/design/networks.md has the figures.
     forecast : bool
         Whether a link that another series explains, or whose order is not clear, is still direct where the cause
         improves forecasts of the effect, beside the effect's own states and its other causes.
@@ -217,7 +224,7 @@ def causal_network(
         None if surrogate is None else check_method(surrogate, "surrogate"), arguments.surrogates(n),
         arguments.share("rate", rate), arguments.draws("budget", budget), bool(convergence),
         arguments.draws("sample", sample), lags_asked(lags), 0, bool(partial), bool(forecast),
-        number or 0, period, recurrence,
+        partial_surrogates_asked(partial_surrogates, surrogate, bool(partial)), number or 0, period, recurrence,
         arguments.choice("season", season, SEASONS), arguments.choice("draw", draw, DRAWS),
     )  # fmt: skip
     arguments.reporter(progress)

@@ -22,8 +22,8 @@ from .verdicts import DIRECT, INDIRECT, LINK, MEANINGS, NONE, UNORDERED
 Doubles = NDArray[np.float64]
 COLUMNS = (
     "cause", "effect", "verdict", "rho", "Tp", "best_lag", "rho_at_best_lag", "lag_allows", "p_lag", "p_value",
-    "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "p_forecast", "E",
-    "E_of", "tau", "reasons",
+    "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "p_partial",
+    "p_forecast", "E", "E_of", "tau", "reasons",
 )  # fmt: skip
 #: The whole result, in the folder of a network.
 NETWORK_FILE = "network.edm"
@@ -57,6 +57,9 @@ class CausalNetwork(Graph, Result):
     through, carried, partial : ndarray
         Number of the series that explains the link best (-1 for none), the skill of the estimate of the cause through
         it, and the partial correlation that is left without it.
+    p_partial : ndarray or None
+        P-value of that partial correlation against surrogates of the cause, where ``partial_surrogates`` were asked
+        for: whether anything is left, and not whether the link is direct.
     p_forecast : ndarray
         P-value of the cause improving forecasts of the effect; NaN where other evidence decides.
     E : ndarray of int (n_series,)
@@ -112,6 +115,7 @@ class CausalNetwork(Graph, Result):
     exclusion_radius: int = 0
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     grid: Grid | None = field(default=None, repr=False)
+    p_partial: Doubles | None = None
 
     def __repr__(self) -> str:
         return f"CausalNetwork of {len(self.names)} series: {self.summary()}"
@@ -143,7 +147,8 @@ class CausalNetwork(Graph, Result):
             float(self.p_lag[at]), float(self.p_value[at]), float(self.q_value[at]),
             0 if self.draws is None else int(self.draws[at]), float(self.gain[at]), float(self.p_convergence[at]),
             "" if z < 0 else self.names[z], float(self.carried[at]), float(self.partial[at]),
-            float(self.p_forecast[at]), int(self.E[effect]), "effect", self.tau, " ".join(self.codes[at]),
+            float("nan") if self.p_partial is None else float(self.p_partial[at]), float(self.p_forecast[at]),
+            int(self.E[effect]), "effect", self.tau, " ".join(self.codes[at]),
         )  # fmt: skip
 
     def to_frame(self, verdicts: Collection[str] | None = None) -> Any:
@@ -174,7 +179,8 @@ class CausalNetwork(Graph, Result):
             "verdict": self.verdict.astype(str), "rho": self.rho, "Tp": self.Tp, "rho_at_best_lag": self.skill,
             "best_lag": self.lag, "p_lag": self.p_lag, "p_value": self.p_value, "q_value": self.q_value,
             "surrogates": self.draws, "gain": self.gain, "p_convergence": self.p_convergence,
-            "rho_through_other": self.carried, "partial": self.partial, "p_forecast": self.p_forecast,
+            "rho_through_other": self.carried, "partial": self.partial, "p_partial": self.p_partial,
+            "p_forecast": self.p_forecast,
         }  # fmt: skip
         parts = {name: labelled(table, pairs, name) for name, table in tables.items() if table is not None}
         other = np.array(["", *self.names])[self.through + 1]

@@ -105,8 +105,10 @@ def _others(network: CausalNetwork, cause: int, effect: int) -> str:
     explains = "explains it" if network.verdict[effect, cause] == INDIRECT else "does not explain it"
     if f"beside:{network.names[z]}" in codes:
         explains = "alone would explain it"
+    p = float("nan") if network.p_partial is None else float(network.p_partial[effect, cause])
+    chance = "" if np.isnan(p) else f" (p = {p:.2g} against surrogates of {network.names[cause]})"
     return (
-        f"The estimate through {network.names[z]} has rho = {skill:.2f}, and {left:.2f} is left without it: "
+        f"The estimate through {network.names[z]} has rho = {skill:.2f}, and {left:.2f} is left without it{chance}: "
         f"{network.names[z]} {explains}."
     )
 

@@ -60,6 +60,7 @@ COMMON = {
     "other": Label("", "series through which the link may pass"),
     "rho_through_other": Label("1", "skill of the estimate through that series"),
     "partial": Label("1", "partial correlation that is left without the estimate through other series"),
+    "p_partial": Label("1", "p-value of the partial correlation against surrogates of the cause"),
     "p_forecast": Label("1", "p-value of the cause improving forecasts of the effect"),
     "given": Label("", "series through which the link may pass"),
     "direction": Label("", "cause -> effect"),

@@ -1,0 +1,76 @@
+"""Is anything left of links without what passes through another series? Tests of partial cross mapping of many links.
+
+Surrogates of the cause take its place in both estimates. They are drawn in rounds, and only for links that more of them
+may still decide at the false discovery rate over all these links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..jobs.blocks import Record, cut
+from ..jobs.runner import Runner
+from .exceedance import counts, p_values
+from .partial_links import PartialLink, partial_skill
+from .sequential import FIRST, SequentialTests
+from .surrogate import SeriesMakers
+from .surrogate_draws import draw
+
+Doubles = NDArray[np.float64]
+
+_NUMBERS = 1 << 25  # predictions that are held together
+
+
+def partial_tests(
+    runner: Runner, values: NDArray[Any], E: NDArray[np.int_], links: Sequence[PartialLink], makers: SeriesMakers, *,
+    budget: int, rate: float, seed: int, tau: int, exclusion_radius: int, knn: int | None, dtype: str,
+    there: NDArray[np.bool_] | None,
+) -> tuple[Doubles, Record]:  # fmt: skip
+    """P-values of links whose partial correlation is compared with those of surrogates of their causes.
+
+    Parameters
+    ----------
+    runner, values, E, links, tau, exclusion_radius, knn, dtype, there
+        As for :func:`partial_skill`.
+    makers : SeriesMakers
+        What makes the surrogates.
+    budget : int
+        Surrogates of a link, as a mean over all of them.
+    rate : float
+        False discovery rate at which links are decided.
+    seed : int
+    """
+    options: dict[str, Any] = {
+        "tau": tau, "exclusion_radius": exclusion_radius, "knn": knn, "dtype": dtype, "there": there,
+    }  # fmt: skip
+    n_steps, record = len(values), Record()
+
+    def of(which: Sequence[int], first: int, n: int) -> tuple[Doubles, Doubles]:
+        """Of some links the partial correlation, and those of n surrogates from ``first`` on."""
+        nonlocal record
+        found = []
+        for part in cut(len(which), max(_NUMBERS // (2 * (n + 1) * n_steps), 1)):
+            some = [links[number] for number in which[part.begin : part.end]]
+            drawn = {
+                cause: draw(makers.of(cause, int(E[cause])), n, seed, cause, n_steps, first)
+                for cause in sorted({link.cause for link in some})
+            }
+            own, more = partial_skill(runner, values, E, some, drawn, **options)
+            record = record.joined(more)
+            found.append(own.partial)
+        together = np.concatenate(found)
+        return together[:, 0], together[:, 1:]
+
+    n = min(FIRST, budget)
+    observed, surrogates = of(range(len(links)), 0, n)
+    tests = SequentialTests(rate, budget, n, *counts(observed, surrogates))
+    while step := tests.step(n_steps):
+        which = np.flatnonzero(tests.open)
+        reached, made = np.zeros((2, len(links)), np.int64)
+        reached[which], made[which] = counts(observed[which], of(which.tolist(), tests.drawn, step)[1])
+        tests.add(step, reached, made)
+    return p_values(tests.reached, tests.n), record
