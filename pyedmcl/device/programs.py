@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 
 from ..errors import BuildError
 from .background import Background
@@ -47,7 +48,8 @@ class Programs:
         with self._lock:
             program = self._kept.get(key)
             if program is None:
-                program = self._compiler(*key)
+                with _preparing(1):
+                    program = self._compiler(*key)
                 self._keep(key, program)
             else:
                 self._kept.move_to_end(key)
@@ -61,10 +63,11 @@ class Programs:
             absent = [key for key in dict.fromkeys(keys) if key not in self._kept]
             if len(absent) < 2:
                 return
-            with ThreadPoolExecutor(min(self._at_once, len(absent))) as pool:
+            with ThreadPoolExecutor(min(self._at_once, len(absent))) as pool, _preparing(len(absent)) as done:
                 for key, compiled in [(key, pool.submit(self._compiler, *key)) for key in absent]:
                     with contextlib.suppress(BuildError):
                         self._keep(key, compiled.result())
+                    done()
 
     def is_ready(self, key: Key) -> bool:
         """Whether :meth:`get` need not be waited for; else the background compiles the text, when there is time.
@@ -94,6 +97,28 @@ class Programs:
         """Drop all programs, and wait for one that is being compiled."""
         self.background.close()
         self._kept.clear()
+
+
+#: Called as (done, total) while programs are compiled or read from the cache, where somebody waits and watches.
+watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
+
+
+@contextlib.contextmanager
+def _preparing(total: int) -> Iterator[Callable[[], None]]:
+    """Tell the watcher of so many programs: when they begin, each that is ready, and when all are."""
+    watch, ready = watcher.get(), 0
+
+    def done() -> None:
+        nonlocal ready
+        ready += 1
+        if watch is not None and ready < total:
+            watch(ready, total)
+
+    if watch is not None:
+        watch(0, total)
+    yield done
+    if watch is not None:
+        watch(total, total)
 
 
 def flags_of(options: Sequence[str]) -> tuple[str, ...]:

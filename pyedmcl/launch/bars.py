@@ -8,14 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from ..device.programs import watcher
+
 Report = Callable[[int, int, str], None]
 _SECONDS_PER_LINE = 10.0
 # xmap reports its search for E under a unit of its own, though what it counts are series.
 _PHASES = {
     "dimensions": ("finding E", "series"), "states": ("building an index", "states"),
     "queries": ("searching", "queries"), "predictions": ("predicting", "predictions"),
+    "programs": ("preparing kernels", "programs"),
 }  # fmt: skip
-_WITHIN = ("states", "queries", "predictions")  # units of what begins anew many times
+_WITHIN = ("states", "queries", "predictions", "programs")  # units of what begins anew many times
 
 
 def rate_text(rate: float | None, unit: str) -> str:
@@ -72,18 +75,29 @@ def bar(label: str) -> Iterator[Report]:
         if unit in tasks:
             if done < last[unit]:
                 shown.reset(tasks[unit], total=total)
-            shown.update(tasks[unit], completed=done, total=total)
+            shown.update(tasks[unit], completed=done, total=total, visible=unit != "programs" or done < total)
             last[unit] = done
             return
         last[unit] = done
-        shown.update(start, visible=False)
+        if unit != "programs":  # which are prepared before a step, and between steps
+            shown.update(start, visible=False)
         phase, counted = _PHASES.get(unit, (label, unit))
         # What an earlier run had done is where the bar starts, and does not enter the rate.
         tasks[unit] = shown.add_task(phase, total=total, completed=done, unit=counted)
 
-    with shown:
+    with shown, _watched(report):
         start = shown.add_task(label, total=None, unit="")
         yield report
+
+
+@contextmanager
+def _watched(report: Report) -> Iterator[None]:
+    """Report programs that are compiled within: on some devices the first call waits for them most of its time."""
+    token = watcher.set(lambda done, total: report(done, total, "programs"))
+    try:
+        yield
+    finally:
+        watcher.reset(token)
 
 
 @contextmanager
@@ -115,7 +129,8 @@ def lines(label: str) -> Iterator[Report]:
             text += f", {rate_text(rate, counted)}, {duration_text((total - done) / rate)} left"
         print(text, file=sys.stderr, flush=True)
 
-    yield report
+    with _watched(report):
+        yield report
 
 
 def shown(label: str) -> AbstractContextManager[Report]:
