@@ -25,7 +25,7 @@ TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "inte
 for _blas in ("OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_blas}_NUM_THREADS", "1")
 
-# Else each command line that a test runs within its process makes all commands of their signatures anew, in 50 ms.
+# Else each command line that a test runs within its process makes its command of the signature anew.
 typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
 
 # The examples of "ci" are always the same. "--hypothesis-profile=long" tries others, for some minutes in each test.

@@ -5,18 +5,70 @@ from __future__ import annotations
 import importlib
 import shlex
 import sys
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from ..registry import COMMANDS
-from . import db_bar
 from .exits import HELP, Command, Commands, ask_for_traceback, code_of, message_of
 from .streams import printable, run
 
+_GROUP = "db"
+
+
+class _MadeWhenAsked(MutableMapping[str, Any]):
+    """Commands by their names. Each is imported and made when it is first asked for: all of them take 0.2 seconds."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            if name not in self:
+                raise KeyError(name)
+            self._made[name] = typer.main.get_command(_alone(name))
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        raise TypeError(f"{name!r}: commands are those of pyedmcl.registry")
+
+    __delitem__ = __setitem__  # type: ignore[assignment]
+
+    def __contains__(self, name: object) -> bool:
+        return name == _GROUP or name in COMMANDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*COMMANDS, _GROUP))
+
+    def __len__(self) -> int:
+        return len(COMMANDS) + 1
+
+
+class _All(Commands):
+    """The group of all commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _MadeWhenAsked()
+
+
+def _alone(name: str) -> typer.Typer:
+    """An app of one command, or that of a group of commands."""
+    if name == _GROUP:
+        from . import db_bar
+
+        return db_bar.app  # that of db, with two more commands
+    word = name.replace("-", "_")
+    alone = typer.Typer(add_completion=False)
+    alone.command(name, cls=Command, epilog=HELP)(getattr(importlib.import_module(f".{word}", __package__), word))
+    return alone
+
+
 app = typer.Typer(
     name="pyedmcl",
-    cls=Commands,
+    cls=_All,
     help="Empirical dynamic modelling on any OpenCL device: from time series to a map of which drives which.",
     epilog=HELP,
     no_args_is_help=True,
@@ -44,12 +96,6 @@ def _common(
     ] = False,
 ) -> None:
     pass
-
-
-for _command in COMMANDS:
-    _name = _command.replace("-", "_")
-    app.command(_command, cls=Command, epilog=HELP)(getattr(importlib.import_module(f".{_name}", __package__), _name))
-app.add_typer(db_bar.app)  # that of db, with two more commands
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ app = typer.Typer(
     help="Look into the database of tuned parameters, and pass them on.",
     epilog=HELP,
     no_args_is_help=True,
+    add_completion=False,  # the group above completes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from inspect import signature
-
 import numpy as np
 import pytest
+import typer.main
 from cli_helpers import inside
 
 import pyedmcl
@@ -91,10 +90,13 @@ _NEEDS = {
     "surrogate-test": ["--E", 1], "network": ["-o", "n.csv"], "rqa": ["--column", "a", "--radius", 0.1],
     "rqa-batch": ["--radius", 0.1], "recurrence-plot": ["--column", "a", "--radius", 0.1, "-o", "r.png"],
 }  # fmt: skip
-_READERS = [command for command in app.registered_commands if "time_column" in signature(command.callback).parameters]
+_READERS = [
+    name for name, command in typer.main.get_command(app).commands.items()
+    if any(parameter.name == "time_column" for parameter in command.params)
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", [one.name for one in _READERS if one.name != "check"])
+@pytest.mark.parametrize("command", [name for name in _READERS if name != "check"])
 def test_every_command_refuses_rows_that_are_missing(tmp_path, one_device, command):
     values = np.random.default_rng(2).random((61, 2))
     rows = [f"{day},{a},{b}" for day, (a, b) in enumerate(values) if day not in (30, 31)]

@@ -6,12 +6,13 @@ import inspect
 
 import numpy as np
 import pytest
+import typer.main
 from cli_helpers import inside
 
 import pyedmcl
 from pyedmcl.cli.app import app
 from pyedmcl.errors import PyedmclWarning
-from pyedmcl.registry import FUNCTIONS
+from pyedmcl.registry import COMMANDS, FUNCTIONS
 
 pandas = pytest.importorskip("pandas", reason="frames as input need pandas")
 
@@ -33,7 +34,8 @@ def test_as_many_surrogates_as_it_takes_are_the_default_of_every_test():
     assert set(TESTS) == {"xmap_significance", "ccm_significance", "partial_ccm", "causal_network"}
     for name in TESTS:
         assert inspect.signature(getattr(pyedmcl, name)).parameters["n"].default == "auto", name
-    commands = {command.name: inspect.signature(command.callback).parameters for command in app.registered_commands}
+    made = typer.main.get_command(app).commands
+    commands = {name: inspect.signature(made[name].callback).parameters for name in COMMANDS}
     drawn = [name for name, parameters in commands.items() if {"n", "surrogate"} <= set(parameters)]
     assert sorted(drawn) == ["network", "surrogate-test"]
     assert all(commands[name]["n"].default == "auto" for name in drawn)

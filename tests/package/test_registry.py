@@ -7,6 +7,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+import typer.main
 
 import pyedmcl
 from pyedmcl.registry import COMMANDS, FUNCTIONS
@@ -37,4 +38,8 @@ def test_names_that_are_not_there_are_refused():
 def test_commands_are_those_of_the_table_in_its_order():
     from pyedmcl.cli.app import app
 
-    assert [command.name for command in app.registered_commands] == list(COMMANDS)
+    made = typer.main.get_command(app).commands
+    assert list(made) == [*COMMANDS, "db"]
+    assert [command.name for command in made.values()] == list(made)
+    with pytest.raises(KeyError):
+        made["nothing"]
