@@ -290,20 +290,15 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200|GH200)\b", info.name) is not None,
-        {"local_bytes": 227 << 10},
-        "the driver reports 48 KiB of local memory and grants arrays declared in a kernel all that a multiprocessor "
-        "has for one group (Hopper: 227 KiB)",
+        {"local_bytes": 227 << 10, "draws_waves": True},
+        "Hopper: the driver reports 48 KiB of local memory and grants arrays declared in a kernel all that a "
+        "multiprocessor has for one group (227 KiB), and double precision takes twice the time of single, not 32 times",
     ),
     Row(
         lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200)\b", info.name) is not None,
         {"matrix_units": True},
         "predictions of S-map maps take 0.31 to 0.38 of their time on them, with errors of rho up to 2e-6 instead of "
         "2e-7 (H200; an H100 passes the same tests); others of NVIDIA's GPUs have them, too, but were not tried",
-    ),
-    Row(
-        lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200|GH200)\b", info.name) is not None,
-        {"draws_waves": True},
-        "operations in double precision take twice the time of those in single precision, not 32 times (Hopper)",
     ),
     Row(
         lambda info: info.runtime == "pocl" and re.search(r"x86_64\S*-generic$", info.version) is not None,
