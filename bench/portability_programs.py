@@ -44,6 +44,8 @@ DERIVED: Mapping[str, Mapping[str, Callable[[Mapping[str, Any]], int]]] = {
         "limits_per_radius": lambda v: (2 if v["exact"] else 1) * (2 if v["corridor"] else 1),
         "coordinates": lambda v: v["m"] if v["embedded"] else 1,
     },
+    # Local memory holds half as many numbers of float64.
+    "smap_map": {"step": lambda v: max(v["step"] // 2, 8) if v["dtype"] == "float64" else v["step"]},
 }
 #: What a kernel's tuning problem is given for E, tau and a number type. Problems are small: only texts are wanted.
 GRID: Mapping[str, Callable[[int, int, str], Mapping[str, Any]]] = {

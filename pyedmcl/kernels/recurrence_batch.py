@@ -1,6 +1,6 @@
 """Recurrence quantification of many short matrices in a launch: each group takes one after the other."""
 
-from ..codegen.spec import KernelSpec
+from ..codegen.spec import Constraint, KernelSpec
 
 SPEC = KernelSpec(
     name="recurrence_batch",
@@ -21,5 +21,8 @@ SPEC = KernelSpec(
           lines, per_column, per_diagonal: room
     """,
     specialisation=("m", "metric", "dtype", "strict", "corridor", "symmetric", "screened", "embedded", "lanes", "wg"),
+    constraints=(
+        Constraint(lambda v: v["lanes"] > 1 or not v["screened"], "float32 screens cells in vectors only"),
+    ),
     oracle="pyedmcl.reference.rqa:line_counts",
 )
