@@ -90,9 +90,12 @@ def _sycl_info(device: Any, handle: Any) -> DeviceInfo:
             return info
     name = f"{device.filter_string}  {device.name} ({device.driver_version})"
     why = dict(found.left_out).get(name, "it was not there when pyedmcl listed devices, or is a part of one")
+    usable = " or ".join(f"dpctl.SyclQueue({known.filter_string!r})" for _, known in listed)
+    alone = f"dpctl reaches no other here, perhaps because {runtimes.LOADED_BEFORE}"
+    instead = f"Make the queue with {usable}" if usable else alone
     raise InputError(
-        f"device={shown(handle)}: {name} cannot be used: {why}. Make the queue with dpctl.SyclQueue('opencl:gpu') or "
-        "'opencl:cpu', or name a device of OpenCL"
+        f"device={shown(handle)}: {name} cannot be used: {why}. {instead}; or name a device of "
+        "OpenCL, see pyedmcl devices"
     )
 
 

@@ -29,6 +29,11 @@ from . import caches
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 INTEL_LIBRARY = "libintelocl.so"
 NVIDIA_LIBRARY = "libnvidia-opencl.so.1"
+#: What makes SYCL see less than :mod:`pyedmcl` finds; the end of a sentence.
+LOADED_BEFORE = (
+    "this program used dpctl before pyedmcl had made its runtimes visible: call a function of pyedmcl first, or "
+    "register the runtime in /etc/OpenCL/vendors"
+)
 
 # In the order of their dependencies. Loaded beforehand because the runtime opens some of them by bare name while it
 # works, where its own search path no longer counts.

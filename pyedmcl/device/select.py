@@ -14,6 +14,7 @@ from ..errors import DeviceNotFoundError, InputError, shown
 from . import registry
 from .info import DeviceInfo
 from .quirks import POCL_FROM, quirks_for
+from .runtimes import LOADED_BEFORE
 
 _KINDS = {"gpu": 0, "accelerator": 1, "cpu": 2, "simulator": 3}
 # Among processors: measured speed. Among GPUs: the vendor's own driver before a general one, and Intel last of the
@@ -86,7 +87,8 @@ def _choose(request: str | None, source: str, devices: Sequence[DeviceInfo]) -> 
     if not devices:
         raise DeviceNotFoundError(
             f"there is no OpenCL device on this machine. {HOW_TO_GET_ONE}" if executor is None else
-            f"device={shown(request)}: there is no device that {executor} reaches; 'pyedmcl devices --doctor' says why"
+            f"device={shown(request)}: there is no device that {executor} reaches; 'pyedmcl devices --doctor' says why."
+            f" If that lists one, {LOADED_BEFORE}"
         )  # fmt: skip
     if not named:
         choice = _automatic(devices)

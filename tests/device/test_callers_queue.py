@@ -124,8 +124,10 @@ def test_a_queue_of_dpctl_gives_the_same_bits_in_its_context(sycl_device):
     assert executor_of(device) is executor_of(sycl_device)
     left_out = [device for device in dpctl.get_devices() if not device.has_aspect_usm_device_allocations]
     for device in left_out:
-        with pytest.raises(InputError, match="no unified shared memory"):
+        with pytest.raises(InputError, match="no unified shared memory") as refused:
             pyedmcl.knn(X[:, 0], E=2, device=device)
+        named = re.search(r"Make the queue with dpctl.SyclQueue\('([^']*)'\)", str(refused.value))
+        assert dpctl.SyclDevice(named[1]).has_aspect_usm_device_allocations
     with pytest.raises(InputError, match="a SyclQueue or a SyclDevice is needed"):
         pyedmcl.knn(X[:, 0], E=2, device=queue.sycl_context)
     session.close_all()
