@@ -73,6 +73,7 @@ LEGAL = {
     "check.E_max": st.integers(1, 5),
     "season": one_of("remove", "keep"), "latest": one_of(None, -1, 0),
     "convergence": st.booleans(), "partial": st.booleans(), "forecast": st.booleans(),
+    "partial_surrogates": one_of(None, 3),
     "causal_network.surrogate": one_of(None, "auto", "shuffle"),
     "ccm_matrix.E": one_of("auto", 2), "ccm.E": one_of(1, 2, (1, 2), "auto"), "E_max": one_of(1, 2),
     "E_rule": one_of("best", "one-se", 0.05), "D": one_of(None, 2),

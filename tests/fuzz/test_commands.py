@@ -68,7 +68,7 @@ LEGAL = {
     "network --output": st.sampled_from(["n.csv", "n.json", "n.graphml", "n"]), "--text": st.just("t.txt"),
     "--season": st.sampled_from(["remove", "keep"]),
     "--lags": st.sampled_from(["none", "-1:1", "-2,0"]), "--latest": _INT, "network --budget": st.just("20"),
-    "surrogate-test --budget": st.just("20"),
+    "surrogate-test --budget": st.just("20"), "--partial-surrogates": st.just("3"),
     "--n": _INT, "--period": st.just("5"), "--rate": st.just("0.1"), "--radius": st.sampled_from(["0.3", "0.1,0.5"]),
     "--against": _SERIES, "--m": _INT, "--metric": st.sampled_from(["euclidean", "maximum"]), "--theiler": _INT,
     "--convention": st.sampled_from(["pyrqa", "crqa"]),
