@@ -10,7 +10,7 @@ from portability_place import Answers, NotThereError, Place
 
 from pyedmcl.edm.exceedance import counts
 from pyedmcl.edm.surrogate_makers import phases
-from pyedmcl.edm.surrogate_streams import TURNS, Streams
+from pyedmcl.edm.surrogate_streams import TURNS, Streams, keys
 from pyedmcl.engines import waves
 from pyedmcl.engines.lagged_map import LaggedMap, Libraries
 from pyedmcl.engines.lagged_targets import Span, centred, laid_out, room_for
@@ -29,7 +29,7 @@ def surrogates(place: Place) -> Answers:
     for j, column in enumerate(columns.T.astype(np.float64)):
         make, scale, streams = phases(column), centred(column), Streams(17, j, first, first + n)
         own = laid_out(np.concatenate([column[None], make(streams)]), *scale).astype(np.float32)
-        several.append(WaveSeries(own[0], make.spectrum, make.mean, None, *scale, streams.keys()))
+        several.append(WaveSeries(own[0], make.spectrum, make.mean, None, *scale, keys(17, [j], first, first + n)[0]))
         right.append(own)
         makers.append((make, scale))
 

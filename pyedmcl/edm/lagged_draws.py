@@ -15,7 +15,7 @@ from ..engines.lagged_targets import Span, centred, laid_out, room_for
 from ..engines.waves import WaveDrawer, WaveSeries
 from .lagged_map_problem import missing_of
 from .surrogate_makers import Amplitudes, Doubles, Maker, Waves
-from .surrogate_streams import TURNS, Streams
+from .surrogate_streams import TURNS, Streams, keys
 
 if TYPE_CHECKING:
     from .lagged_significance_problem import LaggedSignificanceProblem
@@ -113,7 +113,9 @@ class DeviceDraws:
     def load(self, targets: Numbers, following: Numbers | None) -> None:
         """Draw some targets on the device."""
         p, spans = self._problem, _spans(self._problem, targets)
-        several = [self._series(j) for j in targets.tolist()]
+        numbers = targets.tolist()
+        streams = keys(p.seed, numbers, p.first, p.first + p.n)
+        several = [self._series(j, own) for j, own in zip(numbers, streams, strict=True)]
         room, stride = self._map.room(spans), self._map.stride_of(spans)
 
         def back(place: int, turned: Amplitudes) -> NDArray[np.float32]:
@@ -129,7 +131,7 @@ class DeviceDraws:
 
         self._waves.draw(several, p.first, p.n, room, self._map.rows_of(stride), stride, back)
 
-    def _series(self, j: int) -> WaveSeries:
+    def _series(self, j: int, streams: NDArray[np.uint64]) -> WaveSeries:
         p = self._problem
         column, waves = p.data.series.values[:, j], p.makers.of(j, (p.E or ())[j])
         assert isinstance(waves, Waves)
@@ -137,9 +139,8 @@ class DeviceDraws:
         base = waves.base
         if waves.missing is not None:
             base = np.where(waves.missing, np.nan, 0.0 if base is None else base)
-        keys = Streams(p.seed, j, p.first, p.first + p.n).keys()
         values = laid_out(column.astype(np.float64), *scale).astype(np.float32)
-        return WaveSeries(values, waves.spectrum, waves.mean, base, *scale, keys)
+        return WaveSeries(values, waves.spectrum, waves.mean, base, *scale, streams)
 
     def __enter__(self) -> DeviceDraws:
         return self

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ..jobs.blocks import Record, cut
 from ..jobs.runner import Runner
+from . import arguments
 from .exceedance import counts, p_values
 from .partial_links import PartialLink, partial_skill
 from .sequential import FIRST, SequentialTests
 from .surrogate import SeriesMakers
-from .surrogate_draws import draw
 
 Doubles = NDArray[np.float64]
 
@@ -55,10 +55,9 @@ def partial_tests(
         found = []
         for part in cut(len(which), max(_NUMBERS // (2 * (n + 1) * n_steps), 1)):
             some = [links[number] for number in which[part.begin : part.end]]
-            drawn = {
-                cause: draw(makers.of(cause, int(E[cause])), n, seed, cause, n_steps, first)
-                for cause in sorted({link.cause for link in some})
-            }
+            drawn = {cause: arguments.room("n", (n, n_steps)) for cause in sorted({link.cause for link in some})}
+            draws = [(out, makers.of(cause, int(E[cause])), cause) for cause, out in drawn.items()]
+            makers.drawer.draw(draws, seed, first)
             own, more = partial_skill(runner, values, E, some, drawn, **options)
             record = record.joined(more)
             found.append(own.partial)
@@ -66,11 +65,14 @@ def partial_tests(
         return together[:, 0], together[:, 1:]
 
     n = min(FIRST, budget)
-    observed, surrogates = of(range(len(links)), 0, n)
-    tests = SequentialTests(rate, budget, n, *counts(observed, surrogates))
-    while step := tests.step(n_steps):
-        which = np.flatnonzero(tests.open)
-        reached, made = np.zeros((2, len(links)), np.int64)
-        reached[which], made[which] = counts(observed[which], of(which.tolist(), tests.drawn, step)[1])
-        tests.add(step, reached, made)
+    try:
+        observed, surrogates = of(range(len(links)), 0, n)
+        tests = SequentialTests(rate, budget, n, *counts(observed, surrogates))
+        while step := tests.step(n_steps):
+            which = np.flatnonzero(tests.open)
+            reached, made = np.zeros((2, len(links)), np.int64)
+            reached[which], made[which] = counts(observed[which], of(which.tolist(), tests.drawn, step)[1])
+            tests.add(step, reached, made)
+    finally:
+        makers.drawer.release()
     return p_values(tests.reached, tests.n), record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,11 +59,6 @@ class Streams:
         TURNS.take(drawn, out=out, mode="clip")  # which needs no copy, unlike the default
         return out
 
-    def keys(self) -> NDArray[np.uint64]:
-        """Of the streams that phases come from: (n_streams, 2), each of :data:`TOGETHER` surrogates."""
-        groups = np.arange(self.begin // TOGETHER, -(-self.end // TOGETHER), dtype=np.uint32)
-        return _states(self.seed, self.number, groups)
-
     def _generator(self, *place: int) -> np.random.Generator:
         return np.random.Generator(self._philox(*place))
 
@@ -73,13 +69,15 @@ class Streams:
         return np.random.SeedSequence(self.seed, spawn_key=place)
 
 
-def _states(seed: int, number: int, groups: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Two words (n, 2) of each ``SeedSequence(seed, spawn_key=(number, group, 1))``, of which one takes 20 us.
+def keys(seed: int, numbers: Sequence[int], begin: int, end: int) -> NDArray[np.uint64]:
+    """Of the streams that phases of surrogates ``begin`` to ``end - 1`` come from: (n_series, n_streams, 2).
 
-    It mixes numbers of 32 bits by multiplications (O'Neill, "Developing a seed_seq alternative", 2015): those of the
-    seed, at least four, then those of the key, into a pool of four, from which words are made.
+    They are two words of each ``SeedSequence(seed, spawn_key=(number, stream, 1))``, of which one takes 20 us. It mixes
+    numbers of 32 bits by multiplications (O'Neill, "Developing a seed_seq alternative", 2015): those of the seed, at
+    least four, then those of the key, into a pool of four, from which words are made.
     """
-    factor = 0x43B0D7E5
+    streams = np.arange(begin // TOGETHER, -(-end // TOGETHER), dtype=np.uint32)
+    shape, factor = (len(numbers), len(streams)), 0x43B0D7E5
 
     def hashed(value: Any, step: int = 0x931E8875) -> Any:
         nonlocal factor
@@ -94,17 +92,17 @@ def _states(seed: int, number: int, groups: NDArray[np.uint32]) -> NDArray[np.ui
 
     words = _words(seed)
     words += [0] * (4 - len(words))
-    numbers = [np.full(len(groups), word, np.uint32) for word in (*words, *_words(number))]
-    numbers += [groups, np.full(len(groups), 1, np.uint32)]
-    pool = [hashed(value) for value in numbers[:4]]
+    of_series = np.array(numbers, np.uint32)[:, None]  # there are no 2^32 series
+    parts = [np.array(word, np.uint32)[None, None] for word in words] + [of_series, streams[None], np.ones((1, 1), np.uint32)]
+    pool = [hashed(part) for part in parts[:4]]
     for i in range(4):
         for j in range(4):
             if i != j:
                 pool[j] = mixed(pool[j], hashed(pool[i]))
-    for value in numbers[4:]:
-        pool = [mixed(held, hashed(value)) for held in pool]
+    for part in parts[4:]:
+        pool = [mixed(held, hashed(part)) for held in pool]
     factor = 0x8B51F9DD
-    state = np.stack([hashed(held, 0x58F38DED) for held in pool], axis=1).astype("<u4")
+    state = np.stack([np.broadcast_to(hashed(held, 0x58F38DED), shape) for held in pool], axis=-1).astype("<u4")
     return state.view("<u8").astype(np.uint64)
 
 

@@ -126,9 +126,10 @@ class LaggedMap:
         nbytes = self.rows_of(stride) * stride * np.dtype(self.dtype).itemsize
         if width > self.most_targets:
             raise DeviceMemoryError(
-                f"{width:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; "
-                f"{min(self._limit.largest, self._limit.total // 4):,} may be used for them on "
-                f"{self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
+                f"{width:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device, and their skill for "
+                f"{self.n:,} libraries {2 * self.n * width * np.dtype(self.dtype).itemsize:,}: there is room for "
+                f"{self.most_targets:,} targets on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or "
+                "PYEDMCL_MEMORY_LIMIT, or take fewer surrogates at a time by n=)"
             )
         on_device = self._pool.get("targets", nbytes)
         itself = np.arange(stride + MOST_COLUMNS, dtype=np.int32)

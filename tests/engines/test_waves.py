@@ -8,7 +8,7 @@ import pytest
 from pyedmcl.codegen.sentinels import GAP
 from pyedmcl.device.session import open_device
 from pyedmcl.edm.surrogate_makers import phases
-from pyedmcl.edm.surrogate_streams import TURNS, Streams
+from pyedmcl.edm.surrogate_streams import TURNS, Streams, keys
 from pyedmcl.engines import waves
 from pyedmcl.engines.lagged_targets import centred, laid_out
 from pyedmcl.engines.waves import WaveDrawer, WaveSeries
@@ -20,9 +20,9 @@ SEED = 5
 def made_of(column, number, first, n, base=None):
     """A series as the drawer takes it."""
     maker, scale = phases(column.astype(float)), centred(column)
-    keys = Streams(SEED, number, first, first + n).keys()
+    streams = keys(SEED, [number], first, first + n)[0]
     values = laid_out(column.astype(float), *scale).astype(np.float32)
-    return WaveSeries(values, maker.spectrum, maker.mean, base, *scale, keys)
+    return WaveSeries(values, maker.spectrum, maker.mean, base, *scale, streams)
 
 
 def by_the_host(column, number, first, n, base=0.0):
@@ -106,6 +106,29 @@ def test_parts_are_drawn_one_after_another(one_device, table, monkeypatch, left_
 
 @pytest.mark.parametrize("seed", [0, 5, (1 << 33) + 7, 1 << 200])
 def test_keys_are_those_of_numpy(seed):
-    own = Streams(seed, 70_000, 40, 400).keys()
-    of_numpy = [np.random.SeedSequence(seed, spawn_key=(70_000, group, 1)) for group in range(1, 13)]
-    np.testing.assert_array_equal(own, [sequence.generate_state(2, np.uint64) for sequence in of_numpy])
+    own = keys(seed, [3, 70_000], 40, 400)
+    of_numpy = [[np.random.SeedSequence(seed, spawn_key=(j, group, 1)) for group in range(1, 13)] for j in (3, 70_000)]
+    np.testing.assert_array_equal(own, [[one.generate_state(2, np.uint64) for one in row] for row in of_numpy])
+
+
+@pytest.mark.parametrize("n_steps", [997, 3000])
+@pytest.mark.parametrize("kind", ["white", "red", "periodic"])
+def test_sums_differ_by_far_less_than_is_allowed_for(rng, kind, n_steps):
+    """A sum over frequencies, one after the other, and NumPy's transform: what decides whether the host draws anew."""
+    x = rng.standard_normal(n_steps)
+    x = {"white": x, "red": x.cumsum(), "periodic": np.sin(2 * np.pi * np.arange(n_steps) * 7 / n_steps)}[kind]
+    maker, frequencies, steps = phases(x), n_steps // 2, rng.integers(0, n_steps // 2, 40)
+    turned = maker.turned(np.exp(2j * np.pi * rng.random((30, frequencies + 1))))
+    roots = np.exp(2j * np.pi * np.arange(n_steps) / n_steps)
+    halved = turned.copy()
+    if n_steps % 2 == 0:
+        halved[:, -1] /= 2
+    cosines, sines = np.zeros((2, 30, 40))
+    for f in range(1, frequencies + 1):
+        root, amplitude = roots[f * steps % n_steps], halved[:, f, None]
+        cosines, sines = cosines + amplitude.real * root.real, sines + amplitude.imag * root.imag
+    apart = np.abs((cosines - sines) * 2 / n_steps - np.fft.irfft(turned, n_steps, axis=1)[:, steps])
+    one = made_of(x.astype(np.float32), 0, 0, 1)
+    allowed = one.numbers[3] / one.numbers[2]
+    assert 0 < apart.max() < allowed / 2
+    assert np.sqrt(np.mean(apart**2)) < allowed / 8
