@@ -1,12 +1,14 @@
 """Seconds of `causal_network` on simulated maps, with the defaults: the first call of a process, and later ones.
 
-usage: python bench/network_times.py [--device NAME] [--cases 40x3000,200x2000] [--repeat 2] [--commit NAME] [--out FILE]
+usage: python bench/network_times.py [--device NAME] [--cases 40x3000,200x2000] [--repeat 2] [--commit NAME]
+       [--out FILE]
 
 A case is SERIESxROWS. The first case of a process also compiles.
 """
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 from common import Report, clock, parser
@@ -27,9 +29,8 @@ def main() -> None:
     for case in options.cases.split(","):
         n_series, n_steps = map(int, case.split("x"))
         x = coupled_maps(n_series=n_series, n_steps=n_steps, seed=1).values
-        first, *later = [
-            clock(lambda x=x: pyedmcl.causal_network(x, seed=1, device=options.device)) for _ in range(options.repeat + 1)
-        ]
+        call = functools.partial(pyedmcl.causal_network, x, seed=1, device=options.device)
+        first, *later = [clock(call) for _ in range(options.repeat + 1)]
         report.add(case=case, first_s=first, later_s=later, commit=options.commit)
 
 

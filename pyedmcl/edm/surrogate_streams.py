@@ -93,7 +93,8 @@ def keys(seed: int, numbers: Sequence[int], begin: int, end: int) -> NDArray[np.
     words = _words(seed)
     words += [0] * (4 - len(words))
     of_series = np.array(numbers, np.uint32)[:, None]  # there are no 2^32 series
-    parts = [np.array(word, np.uint32)[None, None] for word in words] + [of_series, streams[None], np.ones((1, 1), np.uint32)]
+    parts = [np.full((1, 1), word, np.uint32) for word in words]
+    parts += [of_series, streams[None], np.ones((1, 1), np.uint32)]
     pool = [hashed(part) for part in parts[:4]]
     for i in range(4):
         for j in range(4):
