@@ -21,6 +21,14 @@
 ##                t0 + l with library row j + l, because the neighbours of successive rows are often successive rows: the lanes
 ##                then find their neighbours in the same step, and one vector of the series serves several lags.
 ##
+##   sharers > 1  So many scalar work-items share a query row, where there are too few rows to keep a GPU busy. Each compares the row
+##                with every sharers-th row group and step, and has candidates of its own. Sharers of a row lie QUERY_ROWS
+##                work-items apart:
+##
+##                work-item     0  1  2  3  4  5  6  7     sharers = 2, wg = 8
+##                query row     0  1  2  3  0  1  2  3     t0 of the work-item is that of the tile plus this
+##                part          0  0  0  0  1  1  1  1     part 0 puts the candidates of all parts into one list
+##
 ## Library and query: [series][stride], with row 0 at column `front`
 ##
 ##   column   0          front - 1  front                       front + n - 1                stride - 1
@@ -31,7 +39,7 @@
 ##   lanes read past j_end without a check. With Tp > 0 a library is therefore another buffer than its query
 ##   (neighbors/series.py).
 ##
-## Scratch memory of a work-group (GROUP_SCRATCH numbers; GROUP_ROWS = wg * lanes query rows)
+## Scratch memory of a work-group (GROUP_SCRATCH numbers; GROUP_ROWS = wg * lanes query rows, one of them for each sharer)
 ##
 ##   | dimension 0: 2 * capacities[0] * GROUP_ROWS | dimension 1: 2 * capacities[1] * GROUP_ROWS | ..      | hot rows |
 ##
@@ -99,6 +107,8 @@ def braces(numbers):
 #define LIST_IN_REGISTERS ${int(max(counts) <= list_registers)}
 #define WG ${wg}
 #define GROUP_ROWS ${wg * lanes}
+#define SHARERS ${sharers}
+#define QUERY_ROWS ${wg * lanes // sharers}  // query rows of a work-group
 #define UNROLL ${unroll}
 #define TILE ${tile}
 #define HALO ${-(-(E_max - 1) * tau // 4) * 4}  // what the lags of a tile's first rows reach back to, in whole quads
@@ -134,7 +144,7 @@ ${collect_lanes.functions()}
 // so that the table of a dimension (a slot) begins K_BEFORE * rows_per_slot numbers behind the first one.
 // groups_per_tile, groups_per_round: row groups of the library that the bound forms in a tile, and has room for at once (see
 // knn_bound.mako).
-// A task is a pair of a library, from first_library on, and a tile of GROUP_ROWS query rows. Its number is
+// A task is a pair of a library, from first_library on, and a tile of QUERY_ROWS query rows. Its number is
 // library_of_launch * n_tiles + tile, where n_tiles counts tiles of query rows. This launch has the tasks task_begin to
 // task_end - 1, and a work-group takes every get_num_groups-th of them.
 // exclusion_radius: rows with |t - j| up to it are no neighbours; -1 leaves no row out.
@@ -157,10 +167,17 @@ void knn(global const real* restrict library, global const real* restrict query,
   global HOT_ROW* restrict hot = (global HOT_ROW*)scratch_end - HOT * WG + lane0;
 %endif
 
+%if sharers > 1:
+  local int published[WG];  // a number of each work-item that its sharers ask for
+  const int part = get_local_id(0) / QUERY_ROWS, row_of_tile = get_local_id(0) % QUERY_ROWS;
+%else:
+  const int part = 0, row_of_tile = lane0;
+%endif
+
   for (int task = task_begin + get_group_id(0); task < task_end; task += get_num_groups(0)) {
     // ---- The task: query rows t0 to t0 + LANES - 1, and the library whose rows they are compared with ----
     const int library_of_launch = task / n_tiles;
-    const int t0 = (task - library_of_launch * n_tiles) * GROUP_ROWS + lane0;
+    const int t0 = (task - library_of_launch * n_tiles) * QUERY_ROWS + row_of_tile;
     global const real* restrict x = library + (size_t)(first_library + library_of_launch) * library_stride + front;
     global const real* restrict y = query + (size_t)(first_library + library_of_launch) * query_stride + front;
 %if masked:

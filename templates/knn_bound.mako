@@ -15,6 +15,8 @@
 ##                 groups are as many as the dimension with the most neighbours needs
 ##   round         a long library has more row groups than there is room for minima of. After groups_per_round of them the
 ##                 first group goes on, and its minimum is that of all its rounds
+##   sharers       of a query row take turns with the row groups of a tile, and keep the minima of their own; the k-th smallest
+##                 is that of all of them
 <%namespace name="least" file="least.mako"/>
 <%namespace name="distances" file="knn_distances.mako"/>
 
@@ -23,7 +25,13 @@
 <%def name="find()">
     realv bounds[DIMS];
     rowv held[DIMS];
-    int row_groups = 0;  // of this round, so far
+    int row_groups = 0;  // of this round and this work-item, so far
+%if sharers > 1:
+    const int own_of_tile = max((groups_per_tile - part + SHARERS - 1) / SHARERS, 0);
+    const int own_of_round = groups_per_round / groups_per_tile * own_of_tile;
+%else:
+    const int own_of_round = groups_per_round;
+%endif
 %if lanes == 1 and wg > 1:
     // Minima and candidates share memory in different layouts: nobody may begin with one while others are at the other.
     barrier(CLK_GLOBAL_MEM_FENCE);
@@ -36,7 +44,7 @@
 %if tile:
       bool later_round = false;
       for (int jt = j_begin; jt < j_end; jt += SHARE * TILE) {
-        if (row_groups == groups_per_round) {
+        if (row_groups == own_of_round) {
           ${store_unfinished()}
           row_groups = 0;
           later_round = true;
@@ -47,7 +55,7 @@
       {
         const int jt = j_begin, tile_end = j_end;
 %endif
-        for (int g = 0; g < groups_per_tile; ++g) {
+        for (int g = part; g < groups_per_tile; g += SHARERS) {
           for (int j = jt + g * BOUND_STEP; j < tile_end; j += groups_per_tile * BOUND_STEP) {
 %if lanes > 1:
             if (j > near_begin && j < near_end) continue;  // a bound over fewer rows still holds
@@ -65,15 +73,22 @@
       }
       ${store_unfinished()}
 %if tile:
-      if (later_round) row_groups = groups_per_round;
+      if (later_round) row_groups = own_of_round;
 %endif
     }
+
+%if sharers > 1:
+    published[get_local_id(0)] = row_groups;
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+%endif
 
     // The k-th smallest minimum.
     for (int s = 0; s < DIMS; ++s) {
       const int k = K_OF[s];
+%if sharers == 1:
       const int n_minima = (row_groups + MERGED[s] - 1) / MERGED[s];
       global const whole* restrict own = minima + (size_t)(2 * GROUP_ROWS) * CAPACITY_BEFORE[s];
+%endif
 %if lanes > 1:
 #if LIST_IN_REGISTERS
       ${insert_minima()}
@@ -107,13 +122,21 @@
       realv smallest[K_MAX];
       UNROLL_K
       for (int i = 0; i < LIST_LENGTH(k); ++i) smallest[i] = FAR;
-      for (int g = 0; g < n_minima; ++g) {
-        realv v = AS_REALV(LOADV(own + (size_t)GROUP_ROWS * g));
-        UNROLL_K
-        for (int i = 0; i < LIST_LENGTH(k); ++i) {
-          const realv low = MINIMUM(smallest[i], v);
-          v = MAXIMUM(smallest[i], v);
-          smallest[i] = low;
+%if sharers > 1:
+      for (int at = row_of_tile; at < WG; at += QUERY_ROWS) {
+        const int n_minima = (published[at] + MERGED[s] - 1) / MERGED[s];
+        global const whole* restrict own = minima - lane0 + at + (size_t)(2 * GROUP_ROWS) * CAPACITY_BEFORE[s];
+%else:
+      {
+%endif
+        for (int g = 0; g < n_minima; ++g) {
+          realv v = AS_REALV(LOADV(own + (size_t)GROUP_ROWS * g));
+          UNROLL_K
+          for (int i = 0; i < LIST_LENGTH(k); ++i) {
+            const realv low = MINIMUM(smallest[i], v);
+            v = MAXIMUM(smallest[i], v);
+            smallest[i] = low;
+          }
         }
       }
       realv kth = FAR;

@@ -46,7 +46,7 @@ rows = range(unroll)
     {
       const int jt = j_begin, tile_end = j_end;
 %endif
-      for (int j = jt; j < tile_end; j += UNROLL) {
+      for (int j = jt + part * UNROLL; j < tile_end; j += SHARERS * UNROLL) {
 %if tile:
         local const real* xt = xs + (j - jt + HALO);
 %endif
@@ -64,7 +64,7 @@ rows = range(unroll)
         }
 %endif
         // The list is full, or the tile ends and its rows are still at hand.
-        if (n_hot > HOT - UNROLL || (n_hot && j + UNROLL >= tile_end)) {
+        if (n_hot > HOT - UNROLL || (n_hot && j + SHARERS * UNROLL >= tile_end)) {
           for (int n = 0; n < n_hot; ++n) {
             const int at = hot[HOT_AT(n)];
 %if tile:

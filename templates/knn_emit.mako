@@ -3,6 +3,8 @@
 ##   emit == "neighbours"   rows and squared distances; -1 and NOWHERE where there are fewer than k
 ##   emit == "weights"      rows and simplex weights, normalised; weight 0 and a row that can be read where there are fewer
 ##
+## Where work-items share a query row, part 0 gathers the candidates of all parts.
+##
 ## A scalar work-item sorts in its buffer, in global memory; lanes have the sorted lists in their own memory. Below,
 ## NEAREST(i) and SET_NEAREST(i, value) stand for entry i of either.
 <%def name="tables(shared)">
@@ -11,9 +13,13 @@
       const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)library_of_launch * table_rows + t0) * K_STRIDE[s];
 %if lanes == 1:
       global whole* restrict sorted = SLOT_BUFFER(CAPACITY_BEFORE[s]);
+%if sharers > 1:
+      ${gather()}
+%else:
       rowv count = held[s];
       realv last = FAR;
       compact(sorted, k, &count, &last);
+%endif
 #define NEAREST(I) CANDIDATE_DISTANCE(sorted + ENTRY_AT(I))
 #define SET_NEAREST(I, W) STOREV(AS_WHOLEV(W), sorted + ENTRY_AT(I))
 %else:
@@ -32,6 +38,25 @@
 %endif
       ${store_scalar() if lanes == 1 else store_lanes()}
     }
+</%def>
+
+## Part 0 sorts the candidates of all parts of a query row into its own buffer. The other parts go on to the next dimension.
+<%def name="gather()">
+      published[get_local_id(0)] = held[s];
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+      if (part == 0) {
+        realv nearest[K_MAX];
+        rowv rows[K_MAX];
+        clear_list(k, nearest, rows);
+        int listed = 0;
+        for (int at = row_of_tile; at < WG; at += QUERY_ROWS) {
+          insert_candidates(sorted - LANE_OFFSET + 8 * at, k, published[at], listed, nearest, rows);
+          listed += published[at];
+        }
+        keep_list(sorted, k, nearest, rows);
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);  // nobody publishes again while part 0 reads
+      if (part) continue;
 </%def>
 
 ## Squared distances in the sorted list become weights, which are to be multiplied by `scale` (1 where there is no neighbour).

@@ -42,7 +42,8 @@ def _bound(v: Values) -> dict[str, str]:
 
 
 def _usage(v: Values) -> Usage:
-    dims, counts, tau, rows = v["dims"], v["counts"], v["tau"], v["lanes"] * v["wg"]
+    dims, counts, tau, buffers = v["dims"], v["counts"], v["tau"], v["lanes"] * v["wg"]
+    rows = buffers // v["sharers"]
     weights, item = v["emit"] == "weights", 8 if v["dtype"] == "float64" else 4
     strides = [-(-k // 4) * 4 if weights else k for k in counts]
     hot = v["hot"] * (2 if v["tile"] else 4) // item if v["lanes"] == 1 else 0
@@ -84,7 +85,7 @@ def _usage(v: Values) -> Usage:
             "library": f"n_series * library_stride + {8 * tau}", "query": f"n_series * query_stride + {8 * tau}",
             "penalty_of": "n_library + 32" if v["masked"] else "1",
             "out_row": f"{sum(strides)} * rows_per_slot", "out_value": f"{sum(strides)} * rows_per_slot",
-            "scratch": f"groups * {rows * (2 * sum(v['capacities']) + hot)}",
+            "scratch": f"groups * {buffers * (2 * sum(v['capacities']) + hot)}",
         },
         work_items=(f"groups * {v['wg']}",),
         local_size=(v["wg"],),
@@ -106,7 +107,7 @@ SPEC = KernelSpec(
             groups_per_tile, groups_per_round, exclusion_radius, n_tiles, first_library, task_begin, task_end;
             int* out_row; real* out_value; int table_rows; ulong rows_per_slot; whole* scratch)
     """,
-    specialisation=("dims", "counts", "tau", "dtype", "emit", "masked", "capacities", "merged"),
+    specialisation=("dims", "counts", "tau", "dtype", "emit", "masked", "capacities", "merged", "sharers"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),
         Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group; they share a tile"),
@@ -143,6 +144,10 @@ SPEC = KernelSpec(
         Constraint(
             lambda v: v["lanes"] > 1 or not v.get("lists_in_registers") or max(v["counts"]) <= v["list_registers"],
             "this device gets sorted lists of scalar work-items in memory wrong: keep them in registers",
+        ),
+        Constraint(
+            lambda v: v["sharers"] == 1 or (v["lanes"] == 1 and v["wg"] % v["sharers"] == 0),
+            "a group of scalar work-items holds all that share a query row",
         ),
         Constraint(lambda v: v["hot"] > v["unroll"], "rows of a step must fit behind those noted before"),
         Constraint(lambda v: len(v["dims"]) == len(set(v["dims"])) == len(v["counts"]), "one count for each dimension"),

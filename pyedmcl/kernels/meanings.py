@@ -45,6 +45,7 @@ MEANINGS = {
     "rows": "query rows whose moments lie together",
     "screened": "nearly all cells are decided in float32, and the others in the precision of data",
     "second_partner": "the second series of a joint recurrence: its words are combined with those of the first",
+    "sharers": "scalar work-items that share a query row, where there are few of these",
     "side": "pairs of a diagonal whose sums are taken together, and as many diagonals",
     "stage_rows": "rows of targets in local memory; 0: targets are read from the caches",
     "step": "numbers from one coordinate of a point to the next",

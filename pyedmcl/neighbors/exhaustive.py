@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
+from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -45,6 +46,7 @@ class ExhaustiveSearcher:
         self.executor, self.problem = executor, problem
         self.space = TableSpace(executor, problem, emit, **options)
         self.decisions: list[dict[str, Any]] = []
+        self._sharing = quirks_for(executor.info).scalar_work_items
         self._pacers = {
             dims: Pacer(executor.info, "knn", dims, problem.dtype)
             for dims in (knn_pass.problem.dims for knn_pass in self.space.passes)
@@ -61,7 +63,8 @@ class ExhaustiveSearcher:
 
     def sure_passes(self, n_libraries: int) -> list[tuple[KnnPass, int]]:
         """All passes."""
-        return [(knn_pass, self.space.at_once(knn_pass, n_libraries)) for knn_pass in self.space.passes]
+        at_once = [self.space.at_once(knn_pass, n_libraries) for knn_pass in self.space.passes]
+        return [(self._shared(knn_pass, n), n) for knn_pass, n in zip(self.space.passes, at_once, strict=True)]
 
     def load(self, data: Staging, a: int, b: int, query: Staging | None = None) -> SearchSeries:
         """Put series a to b of ``data`` on the device, with their queries where these are other series."""
@@ -92,10 +95,11 @@ class ExhaustiveSearcher:
         self, tables: Tables, series: SearchSeries, library_mask: NDArray[np.bool_] | None, part: range | None = None
     ) -> None:
         """Write the neighbours in all dimensions of some tables, of all their libraries or those of a ``part``."""
-        executor, problem, knn_pass = self.executor, tables.problem, tables.knn_pass
+        executor, problem = self.executor, tables.problem
+        part = range(tables.n_libraries) if part is None else part
+        knn_pass = self._shared(tables.knn_pass, len(part))
         kernel = build(executor, spec("knn"), knn_pass.values(library_mask is not None))
         penalty = series.library if library_mask is None else self.space.penalty(library_mask)
-        part = range(tables.n_libraries) if part is None else part
         tiles, cost = knn_pass.tiles * len(part), knn_pass.tile_cost()
         wg, pacer = int(knn_pass.parameters["wg"]), self._pacers[problem.dims]
         # Never fewer groups than the device takes at once: side by side they take no longer than one.
@@ -121,6 +125,12 @@ class ExhaustiveSearcher:
             pacer.launched(event, cost * (end - begin))
             told_part(end, tiles, problem.n_query * len(part), begin)
             begin = end
+
+    def _shared(self, knn_pass: KnnPass, n_libraries: int) -> KnnPass:
+        """The pass as a launch for so many libraries has it: work-items share rows where these are few."""
+        if not self._sharing:
+            return knn_pass
+        return knn_pass.shared(n_libraries, self.executor.info.compute_units)
 
     def _groups(self, knn_pass: KnnPass, tiles: int) -> int:
         """Work-groups of a launch, each with scratch memory of its own."""

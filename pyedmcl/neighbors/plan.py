@@ -19,6 +19,8 @@ from ..launch.sizes import round_up
 _ALIGN = 16
 TILE_LAGS = 8  # rows of a tile that shares sums along diagonals, a lag apart
 _APART = 7  # row groups per tile of a long library at least
+SHARERS = 8  # work-items that share a query row where rows are few
+_BUSY_GROUPS = 4  # work-groups for each compute unit that a device is busy with
 
 
 @dataclass(frozen=True)
@@ -146,16 +148,36 @@ class KnnPass:
         "neighbours" (row, squared distance) or "weights" (row, normalised simplex weight).
     parameters : mapping
         Tuned parameters of the kernel.
+    sharers : int
+        Scalar work-items that share a query row.
     """
 
     problem: SearchProblem
     emit: str
     parameters: Mapping[str, Any]
+    sharers: int = 1
+
+    @property
+    def _buffers(self) -> int:
+        """Query rows that a work-group has scratch memory for, each of them once for each sharer."""
+        return int(self.parameters["lanes"] * self.parameters["wg"])
 
     @property
     def rows_per_tile(self) -> int:
         """Query rows of a work-group."""
-        return int(self.parameters["lanes"] * self.parameters["wg"])
+        return self._buffers // self.sharers
+
+    def shared(self, n_libraries: int, units: int) -> KnnPass:
+        """This pass with as many sharers of a row as keep a device of so many compute units busy with few libraries.
+
+        There are two numbers of sharers only, one and :data:`SHARERS`, since each has a text of its own.
+        """
+        problem, wg = self.problem, int(self.parameters["wg"])
+        steps = -(-(problem.library_end - problem.library_begin) // int(self.parameters["unroll"]))
+        most = units * _BUSY_GROUPS * wg
+        pays = problem.n_query * n_libraries * SHARERS <= most and steps >= 2 * SHARERS
+        possible = self.parameters["lanes"] == 1 and wg % SHARERS == 0
+        return replace(self, sharers=SHARERS) if pays and possible else self
 
     @property
     def tiles(self) -> int:
@@ -220,7 +242,7 @@ class KnnPass:
         nbytes = 2 * sum(self.capacities) * self.problem.itemsize
         if self.parameters["lanes"] == 1:  # rows that are noted for the end of a tile, within which two bytes do
             nbytes += int(self.parameters["hot"]) * (2 if self.parameters["tile"] else 4)
-        return nbytes * self.rows_per_tile
+        return nbytes * self._buffers
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -259,7 +281,7 @@ class KnnPass:
         p = self.problem
         return {
             **self.parameters, "dims": p.dims, "counts": p.ks, "tau": p.tau, "dtype": p.dtype, "emit": self.emit,
-            "masked": masked, "capacities": self.capacities, "merged": self.merged,
+            "masked": masked, "capacities": self.capacities, "merged": self.merged, "sharers": self.sharers,
         }  # fmt: skip
 
     def tile_cost(self) -> float:
