@@ -65,6 +65,7 @@
 ##   masked           a library mask says which rows may be neighbours
 ##   capacities       entries (distance, row) that the buffer of a query row holds, for each dimension
 ##   merged           row groups of the library that count as one in the bound, for each dimension
+##   sharers          scalar work-items that share a query row, where there are few of these
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes            query rows of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
 ##   wg               work-items of a group; they share a tile (1 32 64 128 256; 1, 128)
