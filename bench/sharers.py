@@ -3,7 +3,7 @@
 usage: python bench/sharers.py [--device NAME] [--sharers 1,4,8,16,32] [--repeat 12] [--out FILE]
 
 Calls with so many sharers take turns, whether or not these would be chosen. "same" says whether results have the same
-bits; "call_ms" is the median of whole calls, "knn_us" the least time that the launches of the kernel take in one of six.
+bits, "call_ms" is the median of whole calls, and "knn_us" the least time of six that the launches of the kernel take.
 """
 
 from __future__ import annotations
