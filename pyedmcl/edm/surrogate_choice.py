@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,9 @@ _TREND_SHARE = 0.1  # of the variance that a straight line explains
 # A series wanders where the augmented Dickey-Fuller test (5 %, with a trend) does not see it return to its mean.
 _RETURNS, _SLOW = -3.41, 0.9
 _LEAST = 30  # rows without which nothing is looked for
+# What was found for the last series, by their digests: who tests one series against many looks at it once.
+_FOUND: dict[tuple[bytes, int | None], Choice] = {}
+_MOST_FOUND = 4096
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,23 @@ def choose(values: Doubles, period: int | None = None) -> Choice:
 
 
 def choose_each(columns: Sequence[Doubles], period: int | None = None) -> list[Choice]:
-    """As :func:`choose`, of several series of one length, in which cycles are looked for together."""
+    """As :func:`choose`, of several series of one length, in which cycles are looked for together.
+
+    What was found for a series is kept for the next call.
+    """
+    keys = [(hashlib.blake2b(values.tobytes()).digest(), period) for values in columns]
+    known = {key: found for key in keys if (found := _FOUND.get(key))}
+    new = {key: values for key, values in zip(keys, columns, strict=True) if key not in known}
+    known |= zip(new, _chosen_anew(list(new.values()), period), strict=True)
+    for key in new:
+        _FOUND[key] = known[key]
+    for key in list(_FOUND)[:-_MOST_FOUND]:
+        _FOUND.pop(key, None)  # another thread may have taken it out
+    return [known[key] for key in keys]
+
+
+def _chosen_anew(columns: Sequence[Doubles], period: int | None) -> list[Choice]:
+    """What surrogates of each series should keep, whatever was found before."""
     found = [_without_cycle(values) for values in columns]
     chosen = [choice if period is None or not long else replace(choice, period=period) for choice, long in found]
     for steps in (False, True) if period is None else ():

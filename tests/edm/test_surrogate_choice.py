@@ -12,7 +12,7 @@ from pyedmcl.data.series import build_series
 from pyedmcl.edm import surrogate_choice
 from pyedmcl.edm.seasons import seasons_of
 from pyedmcl.edm.surrogate import SeriesMakers
-from pyedmcl.edm.surrogate_choice import choose, wanders
+from pyedmcl.edm.surrogate_choice import choose, choose_each, wanders
 from pyedmcl.edm.surrogate_draws import draw
 
 
@@ -77,19 +77,34 @@ def test_gaps_stay_and_are_told_of():
 
 
 def test_each_series_is_looked_at_once(one_device, monkeypatch):
-    """However many rounds of surrogates there are; on a worker not at all."""
+    """However many rounds of surrogates and calls there are; on a worker not at all."""
     seen = []
+    monkeypatch.setattr(surrogate_choice, "_FOUND", {})
     monkeypatch.setattr(surrogate_choice, "wanders", lambda values: seen.append(values) or wanders(values))
     data = np.column_stack([red(120, i, 0.3) for i in range(4)])
     found = pyedmcl.xmap_significance(data, E=2, surrogate="auto", seed=1, device=one_device)
     assert found.n > 39 and len(found.reasons) == len(seen) == 4
-    makers = pickle.loads(pickle.dumps(SeriesMakers(build_series(data, "abcd"), "auto", 1, None, 0.1)))
-    assert len(seen) == 8
+    given = pickle.dumps(SeriesMakers(build_series(data, "abcd"), "auto", 1, None, 0.1))
+    surrogate_choice._FOUND.clear()
+    makers = pickle.loads(given)
     assert makers.reasons == found.reasons
-    np.testing.assert_array_equal(
-        draw(makers.of(1, 2), 2, 5, 0, 120), pyedmcl.surrogate(data[:, 1], "auto", n=2, seed=5)
-    )  # the latter looks at its series
-    assert len(seen) == 9
+    drawn = draw(makers.of(1, 2), 2, 5, 0, 120)
+    assert len(seen) == 4
+    np.testing.assert_array_equal(drawn, pyedmcl.surrogate(data[:, 1], "auto", n=2, seed=5))  # which looks at it
+    for other in (0, 2, 3):
+        pyedmcl.ccm_significance(data[:, 1], data[:, other], E=2, surrogate="auto", n=19, seed=1, device=one_device)
+    assert len(seen) == 8
+
+
+def test_what_is_kept_of_series_is_bounded_and_theirs(monkeypatch):
+    """The oldest is forgotten first; a period that is named is another question; together and alone are the same."""
+    monkeypatch.setattr(surrogate_choice, "_FOUND", {})
+    monkeypatch.setattr(surrogate_choice, "_MOST_FOUND", 3)
+    columns = [red(240, 7), red(240, 8) + SEASON, np.cumsum(red(240, 9, 0.0)), red(240, 10) + 0.03 * np.arange(240)]
+    together = choose_each(columns)
+    assert len(surrogate_choice._FOUND) == 3
+    assert [choose(values) for values in reversed(columns)] == together[::-1]
+    assert choose(columns[1]).period == 12 and choose(columns[1], 6).period == 6
 
 
 @pytest.mark.parametrize("kind", ["season", "trend", "walk"])
