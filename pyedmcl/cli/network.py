@@ -195,8 +195,7 @@ def _tell(talk: Talk, result: CausalNetwork, rate: float, written: list[str]) ->
     """Say on the terminal, or as JSON, what was found and where it was written."""
     if result.season:
         talk.remark(f"a cycle of {result.season} rows was removed from {', '.join(result.without_season)}")
-    for name, reason in zip(result.names, result.reasons, strict=bool(result.reasons)):
-        talk.remark(f"surrogates of {name}: {reason}")
+    talk.remark_on_surrogates(result.names, result.reasons)
     rows, linked, columns = result.rows(), result.rows(_LINKED), _columns()
     talk.summary(f"{len(rows):,} pairs: {result.summary()} (seed {result.seed}){'; see ' if written else ''}"
                  f"{', '.join(written)}")  # fmt: skip

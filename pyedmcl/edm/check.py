@@ -176,7 +176,9 @@ def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], in
         return [Remark("constant", name, "there is nothing but one value or gaps, which no skill can be had of")], 0
     found = []
     if not there.all():
-        found.append(Remark("gaps", name, f"{int((~there).sum()):,} of {len(values):,} rows are gaps"))
+        gaps = int((~there).sum())
+        told = f"{gaps:,} of {len(values):,} rows {'is a gap' if gaps == 1 else 'are gaps'}"
+        found.append(Remark("gaps", name, told))
     different, counts = np.unique(present, return_counts=True)
     if float(counts[counts > 1].sum()) > _MANY_TIES * present.size and different.size < _FEW_VALUES * present.size:
         found.append(Remark(

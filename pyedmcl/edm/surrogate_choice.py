@@ -68,7 +68,8 @@ class Choice:
             parts.append(f"the spectrum{' of what is left' if parts else f', since {none} cycle or trend'}")
         stay = f"{many(self.gaps, 'gap', 'stays', 'stay')}, and {'was' if self.gaps == 1 else 'were'}"
         gaps = f"; {stay} bridged by straight lines for the spectrum" if self.gaps else ""
-        return f"keeps {', '.join(parts)}{gaps}"
+        rest = parts.pop()
+        return f"keeps {', '.join(parts)}{', and ' if parts else ''}{rest}{gaps}"
 
     def maker(self, values: Doubles) -> Maker:
         """What makes surrogates of these values."""

@@ -161,7 +161,7 @@ def test_network(table, tmp_path, one_device):
     expected = pyedmcl.causal_network(
         dict(zip("abcd", x.T, strict=True)), E=2, lags=range(-1, 2), n=19, seed=3, device=one_device
     )
-    assert expected.summary() in said.stdout and "surrogates of a: keeps the" in said.stderr
+    assert expected.summary() in said.stdout and "surrogates of a, b, c, d: keeps the" in said.stderr
     rows = rows_of(out)
     assert [row["verdict"] for row in rows] == [row[2] for row in expected.rows()] and len(rows) == 12
     assert float(rows[0]["rho"]) == expected.rows()[0][3] and picture.stat().st_size > 1000
