@@ -319,6 +319,15 @@ def test_default_tiles_shrink_rather_than_vanish(dtype, tau, tile, wg):
     assert (chosen["tile"], chosen["wg"]) == (tile, wg)
 
 
+def test_by_default_a_bound_on_many_neighbors_looks_at_row_by_row():
+    asked = {"dtype": "float32", "dims": (3,), "tau": 1, "simplexes": 24}
+    chosen = defaults.defaults(spec("knn"), asked, A100, 1024)
+    assert (chosen["unroll"], chosen["tile"], chosen["wg"]) == (1, 0, 32)
+    assert defaults.defaults(spec("knn"), {**asked, "simplexes": 1}, A100, 1024)["unroll"] == 16
+    on_processor = defaults.defaults(spec("knn"), asked, INTEL, 1024)
+    assert on_processor == defaults.defaults(spec("knn"), {**asked, "simplexes": 1}, INTEL, 1024)
+
+
 @pytest.mark.parametrize(
     ("E", "dtype", "lanes"),
     [(1, "float32", 4), (3, "float32", 4), (10, "float32", 1), (1, "float64", 4), (3, "float64", 1)],
