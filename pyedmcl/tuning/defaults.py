@@ -45,8 +45,8 @@ def defaults(
         # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
         chosen["unroll"] = 16 if len(specialisation["dims"]) == 1 else 4
     if scalar and "unroll" in chosen and int(specialisation.get("simplexes", 1)) > 1:
-        # Many neighbours of a row are neighbours in time. Where steps of many rows share a minimum, it stands for several of
-        # them and the bound is loose: ccm of 4,000 steps took 51 ms on an H200 instead of 15.
+        # Many neighbours of a row are neighbours in time. Where a step's rows share a minimum, it stands for several
+        # of them and the bound is loose: ccm of 4,000 steps took 84 ms on an H200 instead of 18.
         chosen.update(unroll=1, tile=0, wg=min(chosen["wg"], 32))
     if scalar and chosen.get("lanes", 1) > 1 and {"E", "k"} <= specialisation.keys():
         numbers = chosen["lanes"] * (specialisation["E"] + 2 * specialisation["k"])
