@@ -1,7 +1,7 @@
 """Simulated networks: how many of the links that each rule finds are direct links, and how many of these it finds.
 
 usage: python bench/networks.py [--quick] [--device NAME] [--networks 50] [--first 1000] [--cases 'maps;...']
-       [--no-peers] [--rows FILE] [--processes 1] [--seconds S] [--out FILE]
+       [--peers 'PCMCI;...' | --no-peers] [--rows FILE] [--processes 1] [--seconds S] [--out FILE]
 
 Networks have fixed seeds, from number --first on: rules were chosen on networks 0 to 99, with one exception
 (docs/design/networks.md), and are reported on those from 1,000 on. Rules, each on all ordered pairs:
@@ -45,7 +45,7 @@ import pyedmcl
 from pyedmcl.device.session import open_device
 
 Row = dict[str, Any]
-Task = tuple[str, int, bool]
+Task = tuple[str, int, tuple[str, ...]]
 RULES = ("rho > 0.5", "convergence", "surrogates", "both", "legs", "verdict", "Granger", "transfer entropy", "PCMCI")
 PEERS = peers_here()
 BUDGET = 500
@@ -66,7 +66,7 @@ def own_rules(data: Data, device: str | None, seed: int) -> tuple[dict[str, Trut
     return found | {"legs": whole.verdict != "none", "verdict": whole.verdict == "direct"}, whole
 
 
-def one_network(name: str, number: int, device: str | None, peers: bool, known: Row | None = None) -> Row:
+def one_network(name: str, number: int, device: str | None, peers: tuple[str, ...], known: Row | None = None) -> Row:
     """Counts of a network: those that ``known`` lacks are added to it.
 
     ``found`` has for each rule how many true links it found, and how many links; ``over_one`` how many pairs over one
@@ -92,9 +92,9 @@ def one_network(name: str, number: int, device: str | None, peers: bool, known: 
     return row
 
 
-def lacking(row: Row, peers: bool) -> list[str]:
-    """What a row should have and has not: the verdict, with which all rules of ours come, and methods of others."""
-    return [rule for rule in ("verdict", *(PEERS if peers else ())) if rule not in row["found"]]
+def lacking(row: Row, peers: tuple[str, ...]) -> list[str]:
+    """What a row should have and has not: the verdict, with which all rules of ours come, and these of others."""
+    return [rule for rule in ("verdict", *peers) if rule not in row["found"]]
 
 
 def known_rows(path: str | None) -> dict[tuple[str, int], Row]:
@@ -165,7 +165,8 @@ def main() -> None:
     options.add_argument("--networks", type=int, default=50)
     options.add_argument("--first", type=int, default=FIRST)
     options.add_argument("--cases", help="parts of names of cases, with semicolons between them")
-    options.add_argument("--no-peers", action="store_true", help="without methods of others")
+    options.add_argument("--peers", default=";".join(PEERS), help="methods of others, with semicolons between them")
+    options.add_argument("--no-peers", dest="peers", action="store_const", const="", help="without methods of others")
     options.add_argument("--rows", metavar="FILE")
     options.add_argument("--processes", type=int, default=1, help="so many networks at a time")
     options.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
@@ -173,8 +174,11 @@ def main() -> None:
     parts = [part.strip() for part in given.cases.split(";")] if given.cases else [""]
     names = [name for name in CASES if any(part in name for part in parts)]
     numbers = range(given.first, given.first + (4 if given.quick else given.networks))
+    peers = tuple(peer.strip() for peer in given.peers.split(";") if peer.strip())
+    if not PEERS.keys() >= set(peers):
+        raise SystemExit(f"--peers {given.peers!r}: here there are {', '.join(PEERS)}")
     report = Report(open_device(given.device).info, given.out)
-    rows = compute([(name, number, not given.no_peers) for name in names for number in numbers], given)
+    rows = compute([(name, number, peers) for name in names for number in numbers], given)
     for name in names:
         known = [rows[name, number] for number in numbers if (name, number) in rows]
         if known:

@@ -62,7 +62,7 @@ _OTHERWISE = {
 #: Options that some commands have, which warnings name in all.
 _ELSEWHERE = ("groups", "surrogate", "regular")
 #: Arguments whose values are words of ours, which need no quotes in a shell; names of columns may.
-_OF_WORDS = ("regular", "season", "surrogate")
+_OF_WORDS = ("E", "n", "regular", "season", "surrogate")
 
 _running: ContextVar[Any] = ContextVar("running", default=None)
 
