@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from types import TracebackType
 from typing import ParamSpec, TypeVar
@@ -35,11 +36,21 @@ def public_function(function: Callable[P, R]) -> Callable[P, R]:
         except Exception as found:
             error = found
         try:  # in a traceback the function follows the caller's line, not what was wrapped around it
-            raise error.with_traceback(_below(error.__traceback__, function))
+            unfit = isinstance(error, TypeError) and not _fits(function, args, kwargs)
+            raise error.with_traceback(None if unfit else _below(error.__traceback__, function))
         finally:
             del error  # which holds this frame
 
     return call
+
+
+def _fits(function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
+    """Whether a function can be called so; else an argument is misspelt, say, and the caller's line is all there is."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def _below(traceback: TracebackType | None, function: Callable[..., object]) -> TracebackType | None:

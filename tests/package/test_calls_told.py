@@ -109,6 +109,13 @@ def test_a_traceback_goes_from_the_caller_to_the_function():
     assert not any("retry.py" in file for file, _ in places)
 
 
+def test_an_argument_that_there_is_not_is_told_at_the_line_of_the_caller():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'EE'") as caught:
+        pyedmcl.xmap(VALUES, EE=3)
+    places = [frame.filename for frame in traceback.extract_tb(caught.tb)]
+    assert places[0] == __file__ and len(places) == 2
+
+
 def test_the_cause_of_an_error_is_kept():
     from pyedmcl.jobs.function import public_function
 
