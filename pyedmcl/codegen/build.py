@@ -155,3 +155,8 @@ def noting() -> Iterator[list[tuple[KernelSpec, dict[str, Any]]]]:
         yield noted
     finally:
         _noted.reset(token)
+
+
+def is_noting() -> bool:
+    """Whether this is within :func:`noting`."""
+    return _noted.get() is not None

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .executor import Buffer
 
 _serials = itertools.count(1)
+_MOST_SETS = 256  # kept at a time, however small they are
 
 
 class MemoryUse:
@@ -104,23 +105,23 @@ class BufferSets:
 
     def __init__(self, most: int, use: MemoryUse) -> None:
         self._most, self._use = most, use
-        self._held: OrderedDict[Hashable, list[dict[str, KeptBuffer]]] = OrderedDict()
+        self._held: OrderedDict[Hashable, list[BufferSet]] = OrderedDict()
         self._nbytes = 0
         self._lock = threading.Lock()
 
-    def take(self, key: Hashable) -> dict[str, KeptBuffer]:
+    def take(self, key: Hashable) -> BufferSet:
         """The set that was kept last under a key; it is the caller's from now on. Empty where there is none."""
         with self._lock:
             held = self._held.get(key)
             if not held:
-                return {}
+                return BufferSet()
             found = held.pop()
             if not held:
                 del self._held[key]
             self._count(found, -1)
         return found
 
-    def keep(self, key: Hashable, buffers: dict[str, KeptBuffer]) -> None:
+    def keep(self, key: Hashable, buffers: BufferSet) -> None:
         """Keep a set for later, or give its buffers back where they are large; sets that wait longest go first."""
         gone = [buffers]
         if _bytes_of(buffers) <= self._most // 2:
@@ -129,7 +130,7 @@ class BufferSets:
                 self._held.move_to_end(key)
                 self._count(buffers, 1)
                 gone = []
-                while self._nbytes > self._most:
+                while self._nbytes > self._most or len(self._held) > _MOST_SETS:
                     _, old = self._held.popitem(last=False)
                     for each in old:
                         self._count(each, -1)
@@ -145,21 +146,20 @@ class BufferSets:
                 self._count(each, -1)
         _release(gone)
 
-    def _count(self, buffers: dict[str, KeptBuffer], sign: int) -> None:
+    def _count(self, buffers: BufferSet, sign: int) -> None:
         """Move the bytes of a set between this account and that of the buffers."""
         nbytes = _bytes_of(buffers)
         self._nbytes += sign * nbytes
         (self._use.give if sign > 0 else self._use.take)(nbytes)
 
 
-def _bytes_of(buffers: dict[str, KeptBuffer]) -> int:
+def _bytes_of(buffers: BufferSet) -> int:
     return sum([each.buffer.nbytes for each in buffers.values()])
 
 
-def _release(sets: Iterable[dict[str, KeptBuffer]]) -> None:
+def _release(sets: Iterable[BufferSet]) -> None:
     for buffers in sets:
-        for each in buffers.values():
-            each.buffer.release()
+        buffers.release()
 
 
 class DeviceBuffer:
@@ -218,3 +218,20 @@ class KeptBuffer:
 
     buffer: Buffer
     content: bytes | None = None
+
+
+class BufferSet(dict[str, KeptBuffer]):
+    """Buffers by name, which one call needed together.
+
+    Attributes
+    ----------
+    sequence : object
+        What was done with them, where it can be done again (:mod:`pyedmcl.launch.replay`).
+    """
+
+    sequence: object = None
+
+    def release(self) -> None:
+        """Give all of them back."""
+        for each in self.values():
+            each.buffer.release()

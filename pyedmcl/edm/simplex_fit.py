@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..data.condition import condition
 from ..data.groups import Entries, Layout
 from ..data.series import check_embedding
-from ..engines.projector import Projector, project_each
+from ..engines.projector import project_each, project_once
 from ..errors import InputError
 from ..jobs.blocks import Record
 from ..neighbors.choose import SearchRequest
@@ -232,13 +232,8 @@ def project(
 ) -> tuple[Forecast, Record]:
     """Predict the rows of a projection."""
     problem, library, query = laid_out(p, dtype)
-    projector = Projector(executor, problem, future(p.goal, p.Tp), p.library_mask, request)
-    try:
-        predicted, variance, noise = projector.predict(library, query)
-        record = Record.of(projector.searcher)
-    finally:
-        projector.release()
-    return _measured(p, predicted[0, p.rows], variance[0, p.rows], projector.shift, noise), record
+    found, record = project_once(executor, problem, future(p.goal, p.Tp), library, query, p.library_mask, request)
+    return _measured(p, found.mean[p.rows], found.variance[p.rows], found.shift, found.noise), record
 
 
 def generate(

@@ -13,12 +13,14 @@ from ..codegen.build import build
 from ..codegen.sentinels import GAP
 from ..data.condition import FAR_EXPONENT, exponents, squares
 from ..device.memory import budget
+from ..jobs.blocks import Record
 from ..kernels import spec
 from ..launch.pool import Pool
+from ..launch.replay import replayed
 from ..launch.sizes import round_up
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
-from ..neighbors.searcher import Searcher, open_searcher
+from ..neighbors.searcher import Searcher, open_searcher, sure_of
 from ..neighbors.tables import Tables
 from ..tuning.parameters import parameters
 
@@ -117,8 +119,7 @@ def _predict(
     )  # fmt: skip
     libraries = slice(tables.first, tables.first + tables.n_libraries)
     for buffer, into in zip(out, (mean, variance), strict=True):
-        part = np.empty((tables.n_libraries, problem.n_query), problem.dtype)
-        into[libraries] = executor.download(buffer, part)
+        executor.download(buffer, into[libraries])
 
 
 def _noise(predicted: Doubles, dtype: str) -> float:
@@ -142,6 +143,69 @@ def _of_data(
     return [Predicted(*one) for one in of_each]
 
 
+@dataclass(frozen=True)
+class _Target:
+    """A target as the kernel reads it.
+
+    Attributes
+    ----------
+    values : ndarray (1, n_library)
+    shift : float
+    exponent : int
+        These are undone in predictions.
+    library_mask : ndarray of bool (n_library,) or None
+        Rows that may be neighbours, where these are not all that the search takes.
+    """
+
+    values: NDArray[Any]
+    shift: float
+    exponent: int
+    library_mask: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, future_target: Doubles, problem: SearchProblem, library_mask: NDArray[np.bool_] | None) -> _Target:
+        """As :class:`Projector` is given them."""
+        present = np.isfinite(future_target)
+        values, shift, exponent = _near_one(future_target[None], problem.dtype)
+        # Rows whose target lies outside the series are left out by the search itself.
+        mask = present if library_mask is None else present & library_mask
+        mask[: max(-problem.Tp, 0)] = mask[problem.library_end :] = True
+        return cls(values, float(shift[0]), int(exponent[0]), None if mask.all() else mask)
+
+    def in_units(self, mean: NDArray[Any], variance: NDArray[Any]) -> tuple[Doubles, Doubles, float]:
+        """Predictions and variances in the unit of the data, and the rounding noise of predictions."""
+        predicted = np.ldexp(mean.astype(np.float64), self.exponent)
+        return predicted + self.shift, squares(variance, self.exponent), _noise(predicted, mean.dtype.name)
+
+
+def project_once(
+    executor: Executor, problem: SearchProblem, future_target: Doubles, library: NDArray[Any], query: NDArray[Any],
+    library_mask: NDArray[np.bool_] | None = None, request: SearchRequest | None = None,
+) -> tuple[Predicted, Record]:  # fmt: skip
+    """What one library predicts of a target: the arguments are those of a :class:`Projector`."""
+    target = _Target.of(future_target, problem, library_mask)
+    mean, variance = np.empty((2, 1, problem.n_query), problem.dtype)
+
+    def work(executor: Executor) -> Record:
+        projector = Projector.around(executor, problem, target, request)
+        try:
+            projector.fill(library, query, mean, variance)
+            return Record.of(projector.searcher)
+        finally:
+            projector.release()
+
+    sure = None if target.library_mask is not None else sure_of(request, executor.info, problem)
+    if sure is None:
+        record = work(executor)
+    else:
+        inputs = {"target": target.values, "library": library, "query": query}
+        record = replayed(
+            executor, ("project_once", problem, request, sure), inputs, {"mean": mean, "variance": variance}, work
+        )
+    predicted, spread, noise = target.in_units(mean, variance)
+    return Predicted(predicted[0], spread[0], noise, target.shift), record
+
+
 class Projector:
     """Predictions of one target from neighbours in one or several libraries.
 
@@ -161,18 +225,31 @@ class Projector:
         self, executor: Executor, problem: SearchProblem, future_target: Doubles,
         library_mask: NDArray[np.bool_] | None = None, request: SearchRequest | None = None,
     ) -> None:  # fmt: skip
+        self.target = _Target.of(future_target, problem, library_mask)
+        self._open(executor, problem, request)
+
+    @classmethod
+    def around(
+        cls, executor: Executor, problem: SearchProblem, target: _Target, request: SearchRequest | None
+    ) -> Projector:
+        """The same of a target that was brought near 1 before."""
+        made = cls.__new__(cls)
+        made.target = target
+        made._open(executor, problem, request)
+        return made
+
+    def _open(self, executor: Executor, problem: SearchProblem, request: SearchRequest | None) -> None:
         self.executor, self.problem = executor, problem
         self._pool = Pool(executor, "projector", problem)
-        present = np.isfinite(future_target)
-        values, shift, exponent = _near_one(future_target[None], problem.dtype)
-        self.shift, self.exponent = float(shift[0]), int(exponent[0])
+        values = self.target.values
         self._target = executor.upload(values, self._pool.get("target", max(values.nbytes, 1)))
-        # Rows whose target lies outside the series are left out by the search itself.
-        mask = present if library_mask is None else present & library_mask
-        mask[: max(-problem.Tp, 0)] = mask[problem.library_end :] = True
-        self._library_mask = None if mask.all() else mask
         room = budget(executor.info).total // 2
         self.searcher = open_searcher(executor, problem, "weights", request, room=room, pool=self._pool)
+
+    @property
+    def shift(self) -> float:
+        """What was subtracted from the target."""
+        return self.target.shift
 
     def predict(self, library: NDArray[Any], query: NDArray[Any]) -> tuple[Doubles, Doubles, float]:
         """Predictions and variances (n_libraries, n_query), NaN where there is no neighbour, and their rounding noise.
@@ -182,15 +259,19 @@ class Projector:
         library, query : ndarray (n_libraries, stride)
             In the layout of the search; the same object where both are alike.
         """
-        problem = self.problem
-        mean, variance = np.empty((2, len(library), problem.n_query), problem.dtype)
+        mean, variance = np.empty((2, len(library), self.problem.n_query), self.problem.dtype)
+        self.fill(library, query, mean, variance)
+        return self.target.in_units(mean, variance)
+
+    def fill(
+        self, library: NDArray[Any], query: NDArray[Any], mean: NDArray[Any], variance: NDArray[Any]
+    ) -> None:
+        """Write predictions and variances of the target as it lies on the device."""
         series = self.searcher.load_layouts(library, query)
         # All libraries have the same target: its rows are not apart. What rows lead to has been looked up before.
         target = {"targets": self._target, "target_stride": 0, "first_series": 0}
-        for tables in self.searcher.tables(series, self._library_mask):
+        for tables in self.searcher.tables(series, self.target.library_mask):
             _predict(self.executor, self._pool, tables, target, mean, variance)
-        predicted = np.ldexp(mean.astype(np.float64), self.exponent)
-        return predicted + self.shift, squares(variance, self.exponent), _noise(predicted, problem.dtype)
 
     def release(self) -> None:
         """Give the device memory back."""

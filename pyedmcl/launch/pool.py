@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..device.buffers import KeptBuffer
+from ..device.buffers import BufferSet, KeptBuffer
 from ..device.memory import plan_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Pool:
     def __init__(self, executor: Executor, *shape: Hashable) -> None:
         self.executor = executor
         self._key = (*shape, plan_of()) if shape else None
-        self._held: dict[str, KeptBuffer] = executor.sets.take(self._key) if shape else {}
+        self._held = executor.sets.take(self._key) if shape else BufferSet()
         for held in self._held.values():
             if held.content is None:
                 held.buffer.itemsize = 0
@@ -78,5 +78,5 @@ class Pool:
         if self._key is None:
             self.drop(*list(self._held))
         elif self._held:
-            held, self._held = self._held, {}
+            held, self._held = self._held, BufferSet()
             self.executor.sets.keep(self._key, held)

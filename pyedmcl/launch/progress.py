@@ -55,6 +55,11 @@ def told_to(report: Report | None) -> Iterator[None]:
         _report.reset(token)
 
 
+def report_of() -> Report | None:
+    """Where reports go."""
+    return _report.get()
+
+
 def told(done: int, total: int, unit: str = "queries") -> None:
     """Report that ``done`` of ``total`` units are done, if the caller of the public function wants to know."""
     report = _report.get()

@@ -16,7 +16,9 @@ from .selecting import SelectingSearcher
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..device.info import DeviceInfo
     from ..launch.staging import Staging
+    from .costs import SearchDecision
     from .series import SearchSeries
     from .tables import Tables
 
@@ -83,12 +85,20 @@ def open_searcher(
         Of :class:`~pyedmcl.neighbors.tables.TableSpace`.
     """
     request = request or SearchRequest("exhaustive")
-    decisions = decided_beforehand(request, executor.info, problem)
+    decisions = sure_of(request, executor.info, problem)
     if decisions is None:
         return SelectingSearcher(executor, problem, emit, request, **options)
     searcher = ExhaustiveSearcher(executor, problem, emit, **options)
     searcher.decisions += [record(E, request, one) for E, one in zip(problem.dims, decisions, strict=False)]
     return searcher
+
+
+def sure_of(
+    request: SearchRequest | None, info: DeviceInfo, problem: SearchProblem
+) -> tuple[SearchDecision, ...] | None:
+    """Decisions where all pairs are compared whatever the data; else None. See :func:`~.choose.decided_beforehand`."""
+    found = decided_beforehand(request or SearchRequest("exhaustive"), info, problem)
+    return None if found is None else tuple(found)
 
 
 def report(*searchers: Searcher) -> list[Record]:

@@ -8,8 +8,9 @@ of :data:`source`.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,12 +19,12 @@ from .. import config
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
-from ..errors import InputError, StoreError, shown
+from ..errors import StoreError
 from . import defaults, within
 from .grades import Entry
 from .key import TuningKey
 from .knowledge import Knowledge
-from .question import Answers, ParameterChoice, ParameterQuestion
+from .question import Answers, ParameterChoice, ParameterQuestion, checked_mode, frozen
 from .within import Call
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _KEPT_MOST = 8192
+_beginnings = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class ParameterSource:
         self.knowledge = Knowledge()
         self._answered: dict[Any, ParameterQuestion] = {}
         self._answered_by = 0  # version of the knowledge
+        self._begun_anew = next(_beginnings)
         self._told: set[str] = set()
         self._tuned: set[TuningKey] = set()
 
@@ -75,6 +78,7 @@ class ParameterSource:
         """Answer every question anew, by what is known now."""
         self._answered.clear()
         self._answered_by = self.knowledge.version
+        self._begun_anew = next(_beginnings)
 
     # What holds around questions
 
@@ -101,7 +105,7 @@ class ParameterSource:
             Another mode.
         """
         with config.read_once():
-            chosen = self._mode() if tune is None else _checked(tune)
+            chosen = self._mode() if tune is None else checked_mode(tune)
             self.knowledge.refresh()
             if self.knowledge.version != self._answered_by:
                 self.ask_anew()
@@ -177,6 +181,20 @@ class ParameterSource:
                 of_kernel.append(question.record())
         return used
 
+    def footing(self) -> Hashable | None:
+        """What all answers stand on: where it is the same, so are they. None where a job or a tuner has its own."""
+        around, mode = self._around.get(), self._mode()
+        if around.forced or around.answers is not None or mode not in ("never", "cached"):
+            return None
+        return mode, self.knowledge.version, self._begun_anew
+
+    def ask_again(self, questions: Iterable[tuple[Any, ParameterQuestion]]) -> None:
+        """Count questions as asked, whose answers stand: what :meth:`watching` has collected on the same footing."""
+        for seen in self._around.get().watchers:
+            for place, question in questions:
+                seen.pop(place, None)
+                seen[place] = question
+
     # Questions
 
     def parameters(
@@ -199,7 +217,7 @@ class ParameterSource:
         forced = around.forced.get(spec.name)
         sizes = sizes or {}
         how = str(sorted(forced.items())) if forced else mode
-        place = (id(spec), how, info, _frozen(specialisation), _frozen(sizes))
+        place = (id(spec), how, info, frozen(specialisation), frozen(sizes))
         question = self._answered.get(place)
         if question is None or question.spec is not spec:
             asked = ParameterQuestion(spec, dict(specialisation), info, dict(sizes), ParameterChoice({}, "", place))
@@ -323,22 +341,6 @@ class ParameterSource:
     def _apart(self) -> contextlib.AbstractContextManager[None]:
         """Within the block, whatever is asked is no part of the function at work."""
         return self._within(call=Call("never"), forced={}, watchers=(), answers=None)
-
-
-def _checked(tune: object) -> str:
-    if not isinstance(tune, str) or tune not in config.TUNE_MODES:
-        modes = ", ".join(map(repr, config.TUNE_MODES))
-        raise InputError(f"tune={shown(tune)}: {modes} or None (PYEDMCL_TUNE) is needed")
-    return tune
-
-
-def _frozen(values: Mapping[str, Any]) -> Any:
-    items = tuple(values.items())
-    try:
-        hash(items)
-    except TypeError:
-        return tuple((name, repr(value)) for name, value in items)
-    return items
 
 
 #: The source of this process.

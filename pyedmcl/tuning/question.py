@@ -6,8 +6,10 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .. import config
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
+from ..errors import InputError, shown
 from .key import TuningKey, canonical, tuning_key
 
 #: A question as text (kernel, specialisation, sizes) to the parameters that answered it; JSON can hold it.
@@ -72,3 +74,21 @@ class ParameterQuestion:
         if self.adjusted:
             record["adjusted"] = [dict(change) for change in self.adjusted]
         return record
+
+
+def checked_mode(tune: object) -> str:
+    """``tune`` if it is a mode. Raises InputError."""
+    if not isinstance(tune, str) or tune not in config.TUNE_MODES:
+        modes = ", ".join(map(repr, config.TUNE_MODES))
+        raise InputError(f"tune={shown(tune)}: {modes} or None (PYEDMCL_TUNE) is needed")
+    return tune
+
+
+def frozen(values: Mapping[str, Any]) -> Any:
+    """Values as a key."""
+    items = tuple(values.items())
+    try:
+        hash(items)
+    except TypeError:
+        return tuple((name, repr(value)) for name, value in items)
+    return items

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device.buffers import BufferSets, DeviceBuffer, KeptBuffer, MemoryUse, SpareMemory
+from pyedmcl.device.buffers import BufferSet, BufferSets, DeviceBuffer, KeptBuffer, MemoryUse, SpareMemory
 from pyedmcl.device.session import open_device
 from pyedmcl.launch.pool import Pool
 
@@ -109,7 +109,7 @@ def test_a_simulator_that_watches_memory_gets_new_one(one_device, kept):
 
 
 def kept(nbytes, use):
-    return {"a": KeptBuffer(DeviceBuffer(Memory(), nbytes, use), b"known")}
+    return BufferSet(a=KeptBuffer(DeviceBuffer(Memory(), nbytes, use), b"known"))
 
 
 def test_a_set_of_buffers_serves_one_call_of_its_shape_at_a_time():

@@ -1,0 +1,289 @@
+"""Small calls that are repeated: what one did on a device is recorded, and done again for the next of the same shape.
+
+Which searches run, with which kernels, parameters, buffers and sizes, follows for most small calls from shapes and
+arguments alone, and to find it out takes the host longer than the device takes to compute. :func:`replayed` therefore
+keeps the sequence of copies and launches, with the buffers that they are of, and goes through it again with other
+data. Nothing is kept but where a sequence is known to depend on nothing else: see what :class:`_Recorder` notes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import is_noting
+from ..device.buffers import BufferSet
+from ..device.memory import plan_of
+from ..tuning.parameters import source, watching
+from .progress import report_of, told_to
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Event, Executor
+
+T = TypeVar("T")
+Arrays = Mapping[str, NDArray[Any]]
+# Where a copy begins in the array called so, and how many elements it has.
+_Place = tuple[str, int, int]
+
+
+class Given(float):
+    """A number among the arguments of a launch that is another one in the next call, by its name."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, name: str, value: float) -> Given:
+        made = super().__new__(cls, value)
+        made.name = name
+        return made
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """What was done.
+
+    Attributes
+    ----------
+    steps : list of callable
+        Each does one step again, given executor, inputs, outputs and numbers.
+    questions : tuple
+        Which parameters were asked for, for provenance.
+    outcome : Any
+    thread : int
+        Kernels belong to a thread.
+    """
+
+    steps: Sequence[Callable[[Executor, Arrays, Arrays, Mapping[str, float]], Any]]
+    questions: tuple[Any, ...]
+    outcome: Any
+    thread: int
+
+
+def replayed(
+    executor: Executor, key: Hashable, inputs: Arrays, outputs: Arrays, work: Callable[[Executor], T],
+    numbers: Mapping[str, float] | None = None,
+) -> T:  # fmt: skip
+    """What ``work`` returns, after it, or what it did before in a call of the same key, has filled ``outputs``.
+
+    Parameters
+    ----------
+    executor : Executor
+    key : hashable
+        Whatever copies and launches follow from, beside the shapes of inputs and outputs and what the user and the
+        database say. The values of inputs must decide nothing but the values of outputs.
+    inputs, outputs : mapping of str to ndarray
+        What is copied to the device, and what is copied back. C-contiguous.
+    work : callable
+        Given an executor, does it all: it allocates what it needs by pools that have a shape, and releases them. What
+        it returns is kept, and must follow from the key.
+    numbers : mapping of str to float, optional
+        Arguments of launches that are others in each call, which ``work`` gives as :class:`Given`.
+    """
+    footing = None if is_noting() else source.footing()
+    if footing is None:
+        return work(executor)
+    place = ("replay", key, _shapes(inputs), _shapes(outputs), footing, plan_of())
+    held = executor.sets.take(place)
+    found = cast("_Sequence | None", getattr(held, "sequence", None))
+    if found is not None and found.thread == threading.get_ident():
+        try:
+            source.ask_again(found.questions)
+            for step in found.steps:
+                step(executor, inputs, outputs, numbers or {})
+        except BaseException:
+            held.release()
+            raise
+        executor.sets.keep(place, held)
+        return cast(T, found.outcome)
+    held.release()
+    return _recorded(executor, place, inputs, outputs, work)
+
+
+def _recorded(
+    executor: Executor, place: Hashable, inputs: Arrays, outputs: Arrays, work: Callable[[Executor], T]
+) -> T:
+    recorder = _Recorder(executor, inputs, outputs)
+    kept = False
+    try:
+        with watching() as asked, told_to(recorder.reporting()):
+            outcome = work(cast("Executor", recorder))
+        buffers = recorder.buffers()
+        if buffers is not None:
+            buffers.sequence = _Sequence(
+                recorder.steps, tuple(asked.items()), outcome, threading.get_ident()
+            )
+            executor.sets.keep(place, buffers)
+            kept = True
+        return outcome
+    finally:
+        if not kept:
+            recorder.sets.give_back()
+
+
+def _shapes(arrays: Arrays) -> Hashable:
+    """Names, types and shapes, and which of them are one array."""
+    first: dict[int, int] = {}
+    return tuple(
+        (name, each.dtype.char, each.shape, first.setdefault(_where(each)[0], number))
+        for number, (name, each) in enumerate(arrays.items())
+    )
+
+
+class _OwnSets:
+    """Buffers of pools that are released while a sequence is recorded: they are of the sequence from then on."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._shared = executor.sets
+        self.held: dict[Hashable, list[BufferSet]] = {}
+
+    def take(self, key: Hashable) -> BufferSet:
+        own = self.held.get(key)
+        return own.pop() if own else self._shared.take(key)
+
+    def keep(self, key: Hashable, buffers: BufferSet) -> None:
+        self.held.setdefault(key, []).append(buffers)
+
+    def give_back(self) -> None:
+        for key, several in self.held.items():
+            for buffers in several:
+                self._shared.keep(key, buffers)
+
+
+class _Waited:
+    """A launch that is recorded. Who waits for it wants its time, by which further launches are cut."""
+
+    def __init__(self, event: Event, recorder: _Recorder) -> None:
+        self._event, self._recorder = event, recorder
+
+    def wait(self) -> None:
+        self._recorder.sound = False
+        self._event.wait()
+
+    @property
+    def seconds(self) -> float:
+        self._recorder.sound = False
+        return self._event.seconds
+
+
+class _Recorder:
+    """An executor that notes what is done on another one.
+
+    It is no longer ``sound``, and nothing is kept, once something happens that need not happen again with other data:
+    a copy of what is neither input nor a constant of a pool, or from the device to somewhere else than an output; a
+    launch that is waited for, or told of as progress; a kernel that is compiled meanwhile; memory that lies in no pool.
+    """
+
+    def __init__(self, executor: Executor, inputs: Arrays, outputs: Arrays) -> None:
+        self._executor = executor
+        self._inputs = {_where(array): name for name, array in reversed(list(inputs.items()))}
+        self._outputs = [(name, *_where(array), array.itemsize) for name, array in outputs.items()]
+        self._constants: list[tuple[Buffer, bytes]] = []
+        self._used: dict[int, Buffer] = {}
+        self.sets = _OwnSets(executor)
+        self.steps: list[Callable[[Executor, Arrays, Arrays, Mapping[str, float]], Any]] = []
+        self.sound = all(array.flags.c_contiguous for array in (*inputs.values(), *outputs.values()))
+
+    def __getattr__(self, name: str) -> Any:  # what changes nothing on the device
+        return getattr(self._executor, name)
+
+    def reporting(self) -> Callable[[int, int, str], None]:
+        """Where progress is told while this records."""
+        report = report_of()
+
+        def told(done: int, total: int, unit: str) -> None:
+            self.sound = False
+            if report is not None:
+                report(done, total, unit)
+
+        return told
+
+    def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
+        there = self._executor.build_meanwhile(source, options)
+        self.sound = self.sound and there
+        return there
+
+    def borrow(self, memory: Any, nbytes: int) -> Buffer:
+        self.sound = False
+        return self._executor.borrow(memory, nbytes)
+
+    def upload(self, array: NDArray[Any], into: Buffer | None = None, offset: int = 0) -> Buffer:
+        name = self._inputs.get(_where(array))
+        buffer = self._executor.upload(array, into, offset)
+        if name is not None:
+            self.steps.append(
+                lambda executor, inputs, outputs, numbers: executor.upload(inputs[name], buffer, offset)
+            )
+            self._used[id(buffer)] = buffer
+        elif offset:
+            self.sound = False
+        else:
+            self._constants.append((buffer, np.ascontiguousarray(array).tobytes()))
+        return buffer
+
+    def download(self, buffer: Buffer, into: NDArray[Any], offset: int = 0) -> NDArray[Any]:
+        place = self._place_of(into)
+        if place is None:
+            self.sound = False
+        else:
+            name, first, end = place
+            self.steps.append(
+                lambda executor, inputs, outputs, numbers: executor.download(
+                    buffer, outputs[name].reshape(-1)[first:end], offset
+                )
+            )
+            self._used[id(buffer)] = buffer
+        return self._executor.download(buffer, into, offset)
+
+    def launch(
+        self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Any
+    ) -> Event:
+        event = self._executor.launch(kernel, global_size, local_size, **arguments)
+        others = {name: value.name for name, value in arguments.items() if type(value) is Given}
+        for value in arguments.values():
+            if hasattr(value, "nbytes"):
+                self._used[id(value)] = value
+        if others:
+            self.steps.append(
+                lambda executor, inputs, outputs, numbers: executor.launch(
+                    kernel, global_size, local_size, **{**arguments, **{at: numbers[of] for at, of in others.items()}}
+                )
+            )
+        else:
+            self.steps.append(
+                lambda executor, inputs, outputs, numbers: executor.launch(
+                    kernel, global_size, local_size, **arguments
+                )
+            )
+        return cast("Event", _Waited(event, self))
+
+    def _place_of(self, array: NDArray[Any]) -> _Place | None:
+        """Which elements of an output an array is."""
+        at, nbytes = _where(array)
+        for name, begin, size, item in self._outputs:
+            if begin <= at and at + nbytes <= begin + size and item == array.itemsize:
+                return name, (at - begin) // item, (at - begin + nbytes) // item
+        return None
+
+    def buffers(self) -> BufferSet | None:
+        """All buffers of the sequence, which from now on belong together; None where it must not be kept."""
+        if not self.sound:
+            return None
+        held = BufferSet()
+        for key, several in self.sets.held.items():
+            for number, buffers in enumerate(several):
+                held.update({f"{key} {number} {name}": each for name, each in buffers.items()})
+        content = {id(each.buffer): each.content for each in held.values()}
+        if any(number not in content for number in self._used):
+            return None
+        if any(content.get(id(buffer)) != values for buffer, values in self._constants):
+            return None
+        return held
+
+
+def _where(array: NDArray[Any]) -> tuple[int, int]:
+    return int(array.__array_interface__["data"][0]), array.nbytes

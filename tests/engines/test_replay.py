@@ -1,0 +1,144 @@
+"""Sequences of copies and launches that are gone through again: same bits as without them, and never where they lie."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.device.opencl import OpenCLExecutor
+from pyedmcl.device.session import open_device
+from pyedmcl.errors import LaunchError
+from pyedmcl.launch import pacing
+from pyedmcl.launch import replay as replay_module
+from pyedmcl.tuning.parameters import source
+
+
+@pytest.fixture
+def recordings(monkeypatch):
+    """How often a sequence was recorded."""
+    made = []
+    recorded = replay_module._recorded
+    monkeypatch.setattr(replay_module, "_recorded", lambda *given: made.append(given) or recorded(*given))
+    return made
+
+
+def series(seed, n=137):
+    return np.random.default_rng(seed).standard_normal(n)
+
+
+def bits(result):
+    return [np.asarray(getattr(result, name)).tobytes() for name in ("predicted", "variance", "rho", "mae", "rmse")]
+
+
+def alone(x, device, **given):
+    """Of a device that keeps nothing."""
+    open_device(device).sets.clear()
+    return pyedmcl.simplex(x, device=device, **given)
+
+
+@pytest.mark.parametrize(
+    "given", [{"E": 3}, {"E": 3, "Tp": -2}, {"E": 2, "neighbors": "auto"}, {"E": 2, "dtype": "float64"}]
+)
+def test_other_data_of_the_same_shape_give_their_own_bits(device, recordings, given):
+    expected = [alone(series(seed), device, **given) for seed in range(3)]
+    open_device(device).sets.clear()
+    recordings.clear()
+    found = [pyedmcl.simplex(series(seed), device=device, **given) for seed in range(3)]
+    assert [bits(one) for one in found] == [bits(one) for one in expected]
+    assert len(recordings) == 1
+    for name in ("tuning", "parameters", "grade", "neighbors", "kernels"):
+        assert [one.provenance[name] for one in found] == [one.provenance[name] for one in expected]
+
+
+def test_gaps_other_shapes_and_options_are_not_those_that_were_recorded(device):
+    x, gappy = series(1), series(2)
+    gappy[40] = np.nan
+    cases = [(x, {"E": 3}), (gappy, {"E": 3}), (x[:-1], {"E": 3}), (x, {"E": 3, "knn": 7}), (x, {"E": 3, "Tp": 2}),
+             (x, {"E": 3, "exclusion_radius": 4}), (x, {"E": 3, "pred": gappy}), (x, {"E": 3, "pred": series(4)}),
+             (x, {"E": 3, "lib_range": (0, 90)}), (x, {"E": 3, "target": series(5)})]  # fmt: skip
+    expected = [bits(alone(data, device, **given)) for data, given in cases]
+    for _ in range(2):
+        assert [bits(pyedmcl.simplex(data, device=device, **given)) for data, given in cases] == expected
+
+
+def test_what_the_user_or_the_database_says_anew_is_heeded(one_device, recordings, monkeypatch):
+    x = series(1)
+    alone(x, one_device, E=2)
+    for change in ("mode", "environment", "knowledge", "forced"):
+        recordings.clear()
+        if change == "mode":
+            pyedmcl.simplex(x, E=2, device=one_device, tune="never")
+        elif change == "environment":
+            monkeypatch.setenv("PYEDMCL_MEMORY_FRACTION", "0.31")
+            pyedmcl.simplex(x, E=2, device=one_device)
+        elif change == "knowledge":
+            source.forget()
+            pyedmcl.simplex(x, E=2, device=one_device)
+        else:
+            with source.using(predict={"wg": 1}):
+                grade = pyedmcl.simplex(x, E=2, device=one_device).provenance["tuning"]["predict"][0]["grade"]
+            assert grade == "forced"
+            assert not recordings
+            continue
+        assert len(recordings) == 1, change
+        pyedmcl.simplex(x, E=2, device=one_device, tune="never" if change == "mode" else None)
+        assert len(recordings) == 1, change
+
+
+def test_work_that_is_told_or_timed_in_parts_is_not_kept(one_device, recordings, monkeypatch):
+    x = series(1)
+    open_device(one_device).sets.clear()
+    monkeypatch.setattr(pacing, "LAUNCH_SECONDS", 1e-12)
+    monkeypatch.setattr(pacing, "_UNTIMED", 0.0)
+    for _ in range(2):
+        pyedmcl.simplex(x, E=2, device=one_device)
+    assert len(recordings) == 2
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, LaunchError])
+def test_after_a_failure_in_the_middle_the_next_call_records_anew(one_device, recordings, monkeypatch, stop):
+    x = series(3)
+    expected = bits(alone(x, one_device, E=2))
+    launch, held = OpenCLExecutor.launch, open_device(one_device).memory.held
+    recordings.clear()
+
+    def fails(self, kernel, *sizes, **arguments):
+        if kernel.name == "predict":
+            raise stop
+        return launch(self, kernel, *sizes, **arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenCLExecutor, "launch", fails)
+        with pytest.raises(stop):
+            pyedmcl.simplex(x, E=2, device=one_device)
+    assert not recordings
+    assert bits(pyedmcl.simplex(x, E=2, device=one_device)) == expected
+    assert len(recordings) == 1
+    assert open_device(one_device).memory.held == held
+
+
+def test_threads_have_sequences_of_their_own(one_device):
+    expected = {seed: bits(alone(series(seed), one_device, E=2)) for seed in range(4)}
+    wrong = []
+
+    def calls(seed):
+        for _ in range(12):
+            if bits(pyedmcl.simplex(series(seed), E=2, device=one_device)) != expected[seed]:
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=calls, args=(seed,)) for seed in expected]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_memory_that_is_lacking_takes_sequences_first(one_device, recordings):
+    x, executor = series(1), open_device(one_device)
+    alone(x, one_device, E=2)
+    recordings.clear()
+    executor.sets.clear()
+    pyedmcl.simplex(x, E=2, device=one_device)
+    assert len(recordings) == 1
