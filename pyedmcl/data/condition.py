@@ -158,6 +158,26 @@ def largest(values: NDArray[Any]) -> float:
     return max(-float(low), float(high))
 
 
+def run_of(values: NDArray[Any]) -> NDArray[Any]:
+    """The numbers of delay coordinates, each once where they are a view of a series; else the values themselves."""
+    base = values.base
+    if not isinstance(base, np.ndarray) or base.ndim != 1 or base.dtype != values.dtype or values.ndim != 2:
+        return values
+    step, (row, lag), (n, width) = values.itemsize, values.strides, values.shape
+    if not n or row != step or base.strides != (step,) or lag > 0 or lag % step or -lag > n * step:
+        return values
+    first = (values.__array_interface__["data"][0] - base.__array_interface__["data"][0] + (width - 1) * lag) // step
+    return base[first : first + n - (width - 1) * lag // step]
+
+
+def complete_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows (n, coordinates) without a gap."""
+    run = run_of(values)
+    if run is not values and np.isfinite(run).all():
+        return np.ones(len(values), bool)
+    return np.asarray(np.isfinite(values).all(axis=1))
+
+
 def exponent_of(magnitude: float) -> int:
     """As :func:`exponents`, of one number."""
     found = math.frexp(magnitude)[1] if math.isfinite(magnitude) else 0
@@ -166,7 +186,7 @@ def exponent_of(magnitude: float) -> int:
 
 def far_exponent(values: NDArray[Any]) -> int:
     """Exponent of values so far from 1 that products of some of them may vanish or overflow; 0 for others."""
-    found = exponent_of(largest(values))
+    found = exponent_of(largest(run_of(values)))
     return found if abs(found) > FAR_EXPONENT else 0
 
 

@@ -66,7 +66,9 @@ def regular_times(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         bound = dict(zip(names, args, strict=False)) | given
         data = {name: bound[name] for name in held if bound.get(name) is not None}
-        changed = _Settling(wish, bound, bound.get("groups"), "groups" in names).settle(data)
+        keys = bound.get("groups")
+        plain = keys is None and all(type(value) is np.ndarray and value.dtype.names is None for value in data.values())
+        changed = {} if plain else _Settling(wish, bound, keys, "groups" in names).settle(data)
         token = _settled.set(True)
         try:
             places: Any = tuple(changed.pop(name, value) for name, value in zip(names, args, strict=False))

@@ -61,6 +61,8 @@ def unpack(data: Any, what: str) -> Table:
     InputError
         For a kind, a dimension or an index that does not hold series along the first axis.
     """
+    if type(data) is np.ndarray:
+        return of_array(data, what)
     root = type(data).__module__.partition(".")[0]
     opener = _OPENERS.get(root) or _by_methods(data)
     if opener is None or root in ("dask", "polars", "pyarrow"):  # a Delayed of Dask has whatever one asks for

@@ -121,10 +121,14 @@ class BufferSets:
             self._count(found, -1)
         return found
 
+    def keeps(self, buffers: BufferSet) -> bool:
+        """Whether a set is small enough to be kept."""
+        return _bytes_of(buffers) <= self._most // 2
+
     def keep(self, key: Hashable, buffers: BufferSet) -> None:
         """Keep a set for later, or give its buffers back where they are large; sets that wait longest go first."""
         gone = [buffers]
-        if _bytes_of(buffers) <= self._most // 2:
+        if self.keeps(buffers):
             with self._lock:
                 self._held.setdefault(key, []).append(buffers)
                 self._held.move_to_end(key)

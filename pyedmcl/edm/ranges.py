@@ -161,6 +161,8 @@ def prediction_rows(n: int, first: int, pred_range: Any = None, name: str = "pre
     InputError
         A range or a mask does not fit, or holds no embedded row.
     """
+    if pred_range is None and first < n:
+        return np.arange(first, n)
     chosen = np.ones(n, bool)
     if pred_range is not None:
         as_mask = mask(name, pred_range, n)
@@ -193,6 +195,13 @@ def finite_target(target: NDArray[Any], Tp: int) -> Mask:
 
 def observed_at(values: NDArray[Any], rows: Rows, Tp: int) -> NDArray[np.float64]:
     """``values[t + Tp]`` for each row t, NaN outside the series."""
+    n, begin, end = len(values), int(rows[0]) + Tp, int(rows[-1]) + Tp + 1
+    if end - begin == len(rows):  # they follow each other
+        out = np.full(len(rows), np.nan)
+        first, last = max(begin, 0), min(end, n)
+        if first < last:
+            out[first - begin : last - begin] = values[first:last]
+        return out
     at = rows + Tp
     inside = (at >= 0) & (at < len(values))
     return np.where(inside, values[np.where(inside, at, 0)], np.nan).astype(np.float64)

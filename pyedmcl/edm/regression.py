@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.condition import complete_rows
 from ..data.groups import Entries, Layout
 from ..data.series import check_embedding
 from ..errors import InputError
@@ -123,7 +124,8 @@ def prepare(
     sides = sides_of(series, groups, pred, target, options, lags=lags, tau=tau, Tp=Tp)
     goal, coordinates = sides.goal, embed(sides.library.values, lags, tau)
     aimed = ranges.finite_target(goal, Tp)
-    library_mask = np.isfinite(coordinates).all(axis=1)
+    library_mask = np.zeros(len(coordinates), bool)
+    library_mask[(lags - 1) * tau :] = complete_rows(coordinates[(lags - 1) * tau :])
     if count_gaps:  # inside the series all the same
         library_mask &= ranges.finite_target(np.zeros(len(goal)), Tp)
     else:

@@ -28,19 +28,24 @@ def pearson(predicted: NDArray[Any], observed: NDArray[Any], noise: float | Doub
     if not both.shape[-1]:
         return np.full(n.shape, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        p, o = np.where(both, p, 0.0), np.where(both, o, 0.0)
-        (p, range_p), (o, range_o) = _near_one(p, both), _near_one(o, both)
-        p = np.where(both, p - (p.sum(axis=-1) / n)[..., None], 0.0)
-        o = np.where(both, o - (o.sum(axis=-1) / n)[..., None], 0.0)
+        if (n == both.shape[-1]).all():
+            (p, range_p), (o, range_o) = _near_one(p), _near_one(o)
+            p = p - (p.sum(axis=-1) / n)[..., None]
+            o = o - (o.sum(axis=-1) / n)[..., None]
+        else:
+            p, o = np.where(both, p, 0.0), np.where(both, o, 0.0)
+            (p, range_p), (o, range_o) = _near_one(p, both), _near_one(o, both)
+            p = np.where(both, p - (p.sum(axis=-1) / n)[..., None], 0.0)
+            o = np.where(both, o - (o.sum(axis=-1) / n)[..., None], 0.0)
         rho = (p * o).sum(axis=-1) / np.sqrt((p * p).sum(axis=-1) * (o * o).sum(axis=-1))
     out: Doubles = np.where((n >= 3) & (range_p > noise) & (range_o > 0), np.clip(rho, -1, 1), np.nan)
     return out
 
 
-def _near_one(values: Doubles, valid: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+def _near_one(values: Doubles, valid: NDArray[np.bool_] | None = None) -> tuple[Doubles, Doubles]:
     """Values of each row, times a power of two where they are far from 1, and their range before."""
-    high = np.where(valid, values, -np.inf).max(axis=-1)
-    low = np.where(valid, values, np.inf).min(axis=-1)
+    high = (values if valid is None else np.where(valid, values, -np.inf)).max(axis=-1)
+    low = (values if valid is None else np.where(valid, values, np.inf)).min(axis=-1)
     reach = np.maximum(np.abs(high), np.abs(low))
     if not ((reach > 2.0**-FAR_EXPONENT) & (reach < 2.0**FAR_EXPONENT)).all():
         values = values * np.ldexp(1.0, -exponents(reach[..., None]))[..., None]

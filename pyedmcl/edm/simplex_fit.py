@@ -53,6 +53,8 @@ class Projection:
         Value at each row + Tp, NaN where there is none.
     layout : Layout or None
         How groups lie among the query rows.
+    extent : (ndarray, ndarray) or None
+        Of the library, where it is known.
     """
 
     library: NDArray[Any]
@@ -67,6 +69,7 @@ class Projection:
     rows: NDArray[np.int64]
     observed: Doubles
     layout: Layout | None = None
+    extent: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     def entries(self) -> Entries:
         """Which predictions a result shows."""
@@ -123,7 +126,7 @@ def prepare(
     return Projection(
         library=library, query=library if pred is None else sides.asked.values, goal=sides.goal, lags=lags, tau=tau,
         Tp=Tp, k=k, exclusion_radius=sides.exclusion_radius, library_mask=sides.library_mask, rows=sides.rows,
-        observed=sides.observed, layout=sides.layout,
+        observed=sides.observed, layout=sides.layout, extent=sides.library.extent,
     )  # fmt: skip
 
 
@@ -148,8 +151,9 @@ def check_library(
     complete = np.isfinite(values).all(axis=1)
     mask = np.isfinite(future(goal, Tp))
     mask[:first] = False
-    for e in range(lags):
-        mask[first:] &= complete[first - e * tau : len(complete) - e * tau]
+    if not complete.all():
+        for e in range(lags):
+            mask[first:] &= complete[first - e * tau : len(complete) - e * tau]
     if library_mask is not None:
         mask &= library_mask
     rows = int(mask.sum())
@@ -170,7 +174,7 @@ def laid_out(p: Projection, dtype: str) -> tuple[SearchProblem, NDArray[Any], ND
     values = p.library if same_series else np.concatenate([p.library.astype(kind), p.query.astype(kind)])
     search: SearchProblem
     if p.library.shape[1] == 1:
-        ready = condition(values, dtype).values
+        ready = condition(values, dtype, p.extent if same_series else None).values
         search = delay_problem(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, m, dtype)
         library = lay_out(ready[:n], search, n, search.library_end)
         query = ready if same_series else ready[n:]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.condition import complete_rows
 from ..engines.smap import Fits, LocalFits
 from ..errors import InputError, warn
 from . import scores
@@ -57,7 +58,7 @@ def warn_of_few(regression: Regression, knn: int | None) -> None:
 
 def _fewest(regression: Regression) -> int | None:
     """Library rows of the fit that has the fewest; None where no row is predicted."""
-    rows = regression.rows[np.isfinite(regression.points).all(axis=1)]
+    rows = regression.rows[complete_rows(regression.points)]
     if not len(rows):
         return None
     if regression.exclusion_radius < 0:
@@ -70,7 +71,7 @@ def _fewest(regression: Regression) -> int | None:
 
 def fit_rows(engine: LocalFits, regression: Regression, thetas: Doubles, *, singular_values: bool = False) -> Fits:
     """Fits around all rows of a regression; NaN where a row touches a gap."""
-    whole = np.asarray(np.isfinite(regression.points).all(axis=1))
+    whole = complete_rows(regression.points)
     if whole.all():
         return engine.fit(regression.points, regression.rows, thetas, singular_values=singular_values)
     filled = Fits.empty(len(thetas), len(whole), regression.points.shape[1] + 1, singular_values)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engines.crossmap import CrossMap
+from ..engines.whole_map import whole_map
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from . import xmap_measures
 from .effort import operations
@@ -108,16 +109,27 @@ class XmapEngine:
     """All libraries and targets on a device."""
 
     def __init__(self, problem: XmapProblem, executor: Executor) -> None:
-        self._map = CrossMap(executor, map_data(problem))
+        self._executor, self._data, self._total = executor, map_data(problem), problem.total
+        # What is a block of its own is opened within it.
+        self._map = None if len(problem.blocks()) == 1 else CrossMap(executor, self._data)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """rho (libraries of the block, n_targets)."""
-        rho = self._map.skill(block.begin, block.end, None if into is None else into[0], report)
+        rho: Any = None if into is None else into[0]
+        if len(block) == self._total and (rho is None or isinstance(rho, np.ndarray)):
+            if rho is None:
+                n_targets = (self._data.values if self._data.targets is None else self._data.targets).shape[1]
+                rho = np.empty((len(block), n_targets), self._data.values.dtype)
+            return BlockResult([rho], whole_map(self._executor, self._data, rho, report))
+        if self._map is None:
+            self._map = CrossMap(self._executor, self._data)
+        rho = self._map.skill(block.begin, block.end, rho, report)
         return BlockResult([rho], Record(self._map.parameters, "", tuple(self._map.searched)))
 
     def release(self) -> None:
         """Give the device memory back."""
-        self._map.release()
+        if self._map is not None:
+            self._map.release()
 
 
 class FoldedEngine:

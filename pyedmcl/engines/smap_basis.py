@@ -13,6 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.condition import largest as largest_of
+from ..data.condition import run_of
+
 Doubles = NDArray[np.float64]
 
 # Above this ratio of variances the eigenvectors of the covariance are accurate enough to whiten with.
@@ -95,7 +98,8 @@ def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | No
     centred = x - shift
     largest = float(np.abs(centred).max(initial=0.0))
     exponent = int(np.frexp(largest)[1]) if largest > 0 else 0
-    scaled = np.ldexp(centred, -exponent)
+    # A product takes a tenth of the time, and has the same bits where the factor is a number.
+    scaled = centred * 2.0**-exponent if abs(exponent) < 1000 else np.ldexp(centred, -exponent)
     squares, directions = np.linalg.eigh(scaled.T @ scaled)
     if squares[0] > _SAFE_RATIO * squares[-1]:
         sizes = np.sqrt(squares)
@@ -105,7 +109,7 @@ def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | No
     else:
         return None
     # What is left of a constant column is the rounding of its mean.
-    rounding = 4 * np.finfo(float).eps * float(np.ldexp(np.abs(x).max(initial=0.0), -exponent)) * np.sqrt(m)
+    rounding = 4 * np.finfo(float).eps * float(np.ldexp(largest_of(run_of(x)), -exponent)) * np.sqrt(m)
     kept = sizes > max(np.finfo(float).eps * max(m, dims + 1) * float(sizes.max(initial=0.0)), rounding)
     if not (final or kept.all()):
         return None

@@ -25,6 +25,8 @@ from .progress import report_of, told_to
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Event, Executor
 
+_MOST_CONSTANT = 1 << 20  # bytes of what a small call has copied once
+
 T = TypeVar("T")
 Arrays = Mapping[str, NDArray[Any]]
 # Where a copy begins in the array called so, and how many elements it has.
@@ -219,7 +221,7 @@ class _Recorder:
                 lambda executor, inputs, outputs, numbers: executor.upload(inputs[name], buffer, offset)
             )
             self._used[id(buffer)] = buffer
-        elif offset:
+        elif offset or array.nbytes > _MOST_CONSTANT:
             self.sound = False
         else:
             self._constants.append((buffer, np.ascontiguousarray(array).tobytes()))
@@ -282,7 +284,7 @@ class _Recorder:
             return None
         if any(content.get(id(buffer)) != values for buffer, values in self._constants):
             return None
-        return held
+        return held if self._executor.sets.keeps(held) else None
 
 
 def _where(array: NDArray[Any]) -> tuple[int, int]:

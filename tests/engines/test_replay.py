@@ -142,3 +142,34 @@ def test_memory_that_is_lacking_takes_sequences_first(one_device, recordings):
     executor.sets.clear()
     pyedmcl.simplex(x, E=2, device=one_device)
     assert len(recordings) == 1
+
+
+@pytest.mark.parametrize("given", [{"E": 3}, {"E": [1, 2, 3, 2]}, {"E": 2, "targets": True}, {"E": "auto", "E_max": 3}])
+def test_maps_of_the_same_shape_have_their_own_bits(device, recordings, given):
+    def mapped(seed):
+        x = np.random.default_rng(seed).standard_normal((120, 4))
+        targets = {"targets": np.random.default_rng(seed + 9).standard_normal((120, 3))} if "targets" in given else {}
+        found = pyedmcl.xmap(x, **{**given, **targets}, device=device)
+        record = {name: found.provenance[name] for name in ("tuning", "parameters", "neighbors", "kernels")}
+        return found.rho.tobytes(), record
+
+    sets, expected = open_device(device).sets, []
+    for seed in range(3):
+        sets.clear()
+        expected.append(mapped(seed))
+    sets.clear()
+    recordings.clear()
+    assert [mapped(seed) for seed in range(3)] == expected
+    assert len(recordings) == 1 or given["E"] == "auto"
+
+
+def test_a_map_reports_and_is_checked_when_it_is_gone_through_again(one_device, recordings, monkeypatch):
+    x, seen = np.random.default_rng(1).standard_normal((100, 5)), []
+    open_device(one_device).sets.clear()
+    for _ in range(2):
+        pyedmcl.xmap(x, E=2, device=one_device, progress=lambda *told: seen.append(told))
+    half = len(seen) // 2
+    assert half and seen[:half] == seen[half:] and len(recordings) == 1
+    monkeypatch.setattr(OpenCLExecutor, "download", lambda self, buffer, into, offset=0: into.fill(7) or into)
+    with pytest.raises(pyedmcl.errors.WrongResultError):
+        pyedmcl.xmap(x, E=2, device=one_device)
