@@ -40,6 +40,7 @@ from common import Report, clock, parser
 
 from pyedmcl.device.fingerprint import device_key
 from pyedmcl.device.info import DeviceInfo
+from pyedmcl.errors import InputError
 from pyedmcl.kernels import spec
 from pyedmcl.tuner.measure import Bench
 from pyedmcl.tuner.problem import TuningCase
@@ -123,9 +124,12 @@ def tune(way: Way, device: str, kernels: Sequence[str], seconds: float) -> None:
 
 
 def of_kernel(bench: Bench, case: TuningCase, ways: Sequence[Way], rounds: int) -> dict[str, Any] | None:
-    """Seconds of a kernel's launches by each way, and its parameters; None where it has none to choose."""
+    """Seconds of a kernel's launches by each way, and its parameters; None where it has none to choose, and why where
+    the device cannot run it."""
     described = bench.describe(case, None)
-    if described.status != "ok" or not described.asked:
+    if described.status != "ok":
+        return {"kind": "kernel", "name": case.kernel, "problem": case.name, "absent": described.note}
+    if not described.asked:
         return None
     asked, info = described.asked[0], bench.executor.info
     chosen: dict[str, Mapping[str, Any]] = {}
@@ -143,12 +147,16 @@ def of_kernel(bench: Bench, case: TuningCase, ways: Sequence[Way], rounds: int) 
 
 
 def of_call(call: WholeCall, ways: Sequence[Way], rounds: int) -> dict[str, Any]:
-    """Seconds of a whole call by each way, in rounds after one that compiles; each time a call before looks up."""
+    """Seconds of a whole call by each way, in rounds after one that compiles; each time a call before looks up. Or why
+    the device cannot make it."""
     times: dict[str, list[float]] = {way.name: [] for way in ways}
     for number in range(rounds + 1):
         for way in (*ways[number % len(ways) :], *ways[: number % len(ways)]):
             with known(way):
-                call.ours()
+                try:
+                    call.ours()
+                except InputError as error:  # such as a device without double precision
+                    return {"kind": "call", "name": call.name, "problem": call.problem, "absent": str(error)}
                 seconds = clock(call.ours)
             times[way.name] += [seconds] if number else []
     medians = {name: statistics.median(found) for name, found in times.items()}
@@ -157,7 +165,7 @@ def of_call(call: WholeCall, ways: Sequence[Way], rounds: int) -> dict[str, Any]
 
 def shares(record: Mapping[str, Any]) -> dict[str, float]:
     """The best known time over that of each way that was measured."""
-    seconds = record["seconds"]
+    seconds = record.get("seconds", {})
     return {way: min(seconds.values()) / seconds[way] for way in COLUMNS if way in seconds}
 
 
@@ -171,9 +179,11 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
     for place, record in last.items():
         groups.setdefault(place[:3], []).append(record)
     for device, runtime, kind in groups:
-        some = [shares(record) for record in groups[device, runtime, kind]]
+        some = [found for record in groups[device, runtime, kind] if (found := shares(record))]
         cells = [_cell([each[way] for each in some if way in each]) for way in COLUMNS]
-        lines.append(f"| {device} ({runtime}) | {len(some)} {kind}s | {' | '.join(cells)} |")
+        absent = len(groups[device, runtime, kind]) - len(some)
+        count = f"{len(some)} {kind}s{f', {absent} not there' * bool(absent)}"
+        lines.append(f"| {device} ({runtime}) | {count} | {' | '.join(cells)} |")
     means = [[statistics.harmonic_mean([shares(r)[way] for r in group if way in shares(r)])
               for group in groups.values() if any(way in shares(r) for r in group)] for way in COLUMNS]  # fmt: skip
     lines.append(f"| harmonic mean of the rows | | {' | '.join(map(_cell, means))} |")
@@ -230,7 +240,7 @@ def measure(options: Any, known_files: Sequence[Path]) -> None:
             else:
                 record = of_kernel(bench, work, ways, options.rounds) if work.kernel in kernels else None
             if record is not None:
-                found = ", ".join(f"{way} {share:.2f}" for way, share in shares(record).items())
+                found = record.get("absent") or ", ".join(f"{way} {share:.2f}" for way, share in shares(record).items())
                 report.add(f"{record['kind']:>6} {record['name']:<20} {record['problem']:<40} {found}", **record)
 
 

@@ -28,6 +28,9 @@ from .quirks import quirks_for
 _SPARE_SHARE, _SPARE, _SPARE_ON_HOST = 64, 1 << 30, 128 << 20
 # Drivers that take memory when it is first used may run out of it in the middle of work.
 _MUCH = 4
+# Nanoseconds. rusticl without a GPU (22.3) has no clock, and answers 0, 1, 2, 3 when asked when a launch was queued,
+# submitted, begun and ended.
+_SHORTEST = 100
 
 
 class CommonEvent(ABC):
@@ -59,9 +62,10 @@ class CommonEvent(ABC):
 
     @property
     def seconds(self) -> float:
-        """Time on the device in seconds; waits for the end."""
+        """Time on the device in seconds, 0 where the driver has no clock; waits for the end."""
         self.wait()
-        return self._nanoseconds() * 1e-9
+        elapsed = self._nanoseconds()
+        return elapsed * 1e-9 if elapsed >= _SHORTEST else 0.0
 
 
 class CommonExecutor(ABC):

@@ -35,7 +35,7 @@ class Event(Protocol):
 
     @property
     def seconds(self) -> float:
-        """Time on the device in seconds; waits for the end."""
+        """Time on the device in seconds, 0 where the driver has no clock; waits for the end."""
 
 
 class Kernel(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from pyedmcl.codegen.arguments import declared
 from pyedmcl.device import discover, registry
 from pyedmcl.device.executor import Executor
 from pyedmcl.device.info import DeviceInfo
+from pyedmcl.device.opencl import OpenCLEvent
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.errors import BuildError, DeviceMemoryError, DeviceNotFoundError, LaunchError
 
@@ -230,6 +232,14 @@ def test_time_on_the_device_is_measured(executor: Executor) -> None:
     assert 0 < event.seconds < 10
     assert event.seconds == event.seconds
     executor.finish()
+
+
+def test_a_driver_without_a_clock_tells_no_time() -> None:
+    """rusticl on llvmpipe counts 0, 1, 2, 3 instead of nanoseconds: no time is told, and the tuner takes its own."""
+    for end, seconds in ((3, 0.0), (5002, 5e-6)):
+        profile = SimpleNamespace(start=2, end=end)
+        event = OpenCLEvent(SimpleNamespace(wait=lambda: None, profile=profile), SimpleNamespace(errors=()))  # type: ignore[arg-type]
+        assert event.seconds == seconds
 
 
 def test_the_quirk_for_fused_multiply_add_rounds_once(executor: Executor) -> None:
