@@ -14,6 +14,8 @@ The workloads are those of bench/run.py: kernels that have something to tune, an
     best       what is known: the device's own shipped wisdom, and --search seconds of tuning, kept in --database, where
                the next run goes on
 
+With --tune 0 the two tuned ways are left out.
+
 The best known time of a workload is the least of the medians of these five. A share is that time over the one of a
 way, and a device's figure the harmonic mean of its shares (Pennycook, Sewall and Lee, 2019; there over devices, as in
 the row below all devices of the table). A line holds one workload. --wisdom adds files as 'pyedmcl db export' writes
@@ -128,7 +130,8 @@ def of_kernel(bench: Bench, case: TuningCase, ways: Sequence[Way], rounds: int) 
     the device cannot run it."""
     described = bench.describe(case, None)
     if described.status != "ok":
-        return {"kind": "kernel", "name": case.kernel, "problem": case.name, "absent": described.note}
+        why = described.note.partition("\n")[0]
+        return {"kind": "kernel", "name": case.kernel, "problem": case.name, "absent": why}
     if not described.asked:
         return None
     asked, info = described.asked[0], bench.executor.info
@@ -228,6 +231,8 @@ def measure(options: Any, known_files: Sequence[Path]) -> None:
         ]  # fmt: skip
         if not others:  # a tuning begins with nothing in any case
             ways = [way for way in ways if way.name not in ("other", "alone")]
+        if not options.tune:
+            ways = [way for way in ways if way.name not in ("tuned", "alone")]
         budgets = {"tuned": options.tune, "alone": options.tune, "best": options.search}
         for way in ways:
             if budgets.get(way.name):

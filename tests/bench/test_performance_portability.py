@@ -12,6 +12,7 @@ from calls import WholeCall
 from device_helpers import ARC, INTEL, POCL31
 
 from pyedmcl.device.session import open_device
+from pyedmcl.errors import InputError
 from pyedmcl.tuner.measure import Bench
 from pyedmcl.tuner.problems import problem
 from pyedmcl.tuning.parameters import source
@@ -62,6 +63,29 @@ def test_shares_are_of_the_best_time_and_means_are_harmonic():
     assert "| B (pocl) | 1 calls | 0.50, least 0.50 | 1.00, least 1.00 | 0.50, least 0.50 | 0.40, least 0.40 |" in shown
     assert "| | 0.57, least 0.50 | 1.00, least 1.00 | 0.67, least 0.50 | 0.40, least 0.40 |" in shown
     assert "Defaults lose more than 1.5x: knn (p) on A 2.00x; xmap (p) on B 2.00x." in shown
+
+
+def test_workloads_that_are_not_there_are_counted_apart():
+    absent = {**record("A", "smap"), "absent": "no double precision"}
+    del absent["seconds"]
+    shown = portability.table([record("A", "knn", defaults=2.0, best=1.0), absent, {**absent, "kind": "call"}])
+    assert "| A (pocl) | 1 kernels, 1 not there | 0.50, least 0.50 | not measured |" in shown
+    assert "| A (pocl) | 0 calls, 1 not there | not measured |" in shown
+    assert "knn (p) on A 2.00x." in shown
+
+
+def test_what_a_device_cannot_run_is_recorded_with_its_reason():
+    def refused():
+        raise InputError("no double precision")
+
+    call = WholeCall("smap", "p", "pairs", 1.0, refused, lambda: None)
+    found = portability.of_call(call, [portability.Way("defaults", "/nonexistent")], rounds=1)
+    assert found == {"kind": "call", "name": "smap", "problem": "p", "absent": "no double precision"}
+    failed = SimpleNamespace(status="failed", note="BuildError: no\nlog")
+    bench = SimpleNamespace(describe=lambda case, parameters: failed)
+    case = SimpleNamespace(kernel="smap", name="p")
+    found = portability.of_kernel(bench, case, [], rounds=1)
+    assert found == {"kind": "kernel", "name": "smap", "problem": "p", "absent": "BuildError: no"}
 
 
 def test_a_tuning_begins_with_the_wisdom_of_its_way(monkeypatch, tmp_path):
