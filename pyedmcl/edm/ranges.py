@@ -195,8 +195,8 @@ def finite_target(target: NDArray[Any], Tp: int) -> Mask:
 
 def observed_at(values: NDArray[Any], rows: Rows, Tp: int) -> NDArray[np.float64]:
     """``values[t + Tp]`` for each row t, NaN outside the series."""
-    n, begin, end = len(values), int(rows[0]) + Tp, int(rows[-1]) + Tp + 1
-    if end - begin == len(rows):  # they follow each other
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # they follow each other
+        n, begin, end = len(values), int(rows[0]) + Tp, int(rows[-1]) + Tp + 1
         out = np.full(len(rows), np.nan)
         first, last = max(begin, 0), min(end, n)
         if first < last:
