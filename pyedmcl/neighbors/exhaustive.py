@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
-from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -46,7 +45,6 @@ class ExhaustiveSearcher:
         self.executor, self.problem = executor, problem
         self.space = TableSpace(executor, problem, emit, **options)
         self.decisions: list[dict[str, Any]] = []
-        self._sharing = quirks_for(executor.info).scalar_work_items
         self._pacers = {
             dims: Pacer(executor.info, "knn", dims, problem.dtype)
             for dims in (knn_pass.problem.dims for knn_pass in self.space.passes)
@@ -128,8 +126,6 @@ class ExhaustiveSearcher:
 
     def _shared(self, knn_pass: KnnPass, n_libraries: int) -> KnnPass:
         """The pass as a launch for so many libraries has it: work-items share rows where these are few."""
-        if not self._sharing:
-            return knn_pass
         return knn_pass.shared(n_libraries, self.executor.info.compute_units)
 
     def _groups(self, knn_pass: KnnPass, tiles: int) -> int:

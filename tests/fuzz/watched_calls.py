@@ -98,7 +98,7 @@ def fill_new_buffers(byte):
         return buffer
 
     opencl.OpenCLExecutor.allocate = poisoned
-    buffers.BufferSets.take = lambda self, key: {}  # all that a call uses is new
+    buffers.BufferSets.take = lambda self, key: buffers.BufferSet()  # all that a call uses is new
 
 
 def note_ragged(into):

@@ -35,9 +35,6 @@ def sharing(monkeypatch):
     made: list[int] = []
 
     def take(sharers):
-        monkeypatch.setattr(
-            exhaustive, "quirks_for", lambda info: replace(quirks_for(info), scalar_work_items=sharers > 1)
-        )
         monkeypatch.setattr(plan, "SHARERS", sharers)
         monkeypatch.setattr(plan, "_BUSY_GROUPS", 1 << 20)
         return made
