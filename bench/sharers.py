@@ -25,7 +25,7 @@ ENOUGH = 1 << 20  # work-groups for each unit: no device is busy
 
 def choose(sharers: int) -> None:
     """Searches have so many sharers from now on, where a library has rows for them."""
-    plan.SHARERS, plan._BUSY_GROUPS = sharers, ENOUGH if sharers > 1 else 0
+    plan.SHARERS, plan._FULL_GROUPS = sharers, ENOUGH if sharers > 1 else 0
 
 
 def calls(x: np.ndarray, device: str | None) -> dict[str, Any]:

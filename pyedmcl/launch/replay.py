@@ -29,20 +29,10 @@ _MOST_CONSTANT = 1 << 20  # bytes of what a small call has copied once
 
 T = TypeVar("T")
 Arrays = Mapping[str, NDArray[Any]]
+# One copy or launch, done again with the executor, the inputs and the outputs of another call.
+_Step = Callable[["Executor", Arrays, Arrays], Any]
 # Where a copy begins in the array called so, and how many elements it has.
 _Place = tuple[str, int, int]
-
-
-class Given(float):
-    """A number among the arguments of a launch that is another one in the next call, by its name."""
-
-    __slots__ = ("name",)
-    name: str
-
-    def __new__(cls, name: str, value: float) -> Given:
-        made = super().__new__(cls, value)
-        made.name = name
-        return made
 
 
 @dataclass(frozen=True)
@@ -52,7 +42,7 @@ class _Sequence:
     Attributes
     ----------
     steps : list of callable
-        Each does one step again, given executor, inputs, outputs and numbers.
+        Each does one step again, given executor, inputs and outputs.
     questions : tuple
         Which parameters were asked for, for provenance.
     outcome : Any
@@ -60,16 +50,15 @@ class _Sequence:
         Kernels belong to a thread.
     """
 
-    steps: Sequence[Callable[[Executor, Arrays, Arrays, Mapping[str, float]], Any]]
+    steps: Sequence[_Step]
     questions: tuple[Any, ...]
     outcome: Any
     thread: int
 
 
 def replayed(
-    executor: Executor, key: Hashable, inputs: Arrays, outputs: Arrays, work: Callable[[Executor], T],
-    numbers: Mapping[str, float] | None = None,
-) -> T:  # fmt: skip
+    executor: Executor, key: Hashable, inputs: Arrays, outputs: Arrays, work: Callable[[Executor], T]
+) -> T:
     """What ``work`` returns, after it, or what it did before in a call of the same key, has filled ``outputs``.
 
     Parameters
@@ -83,8 +72,6 @@ def replayed(
     work : callable
         Given an executor, does it all: it allocates what it needs by pools that have a shape, and releases them. What
         it returns is kept, and must follow from the key.
-    numbers : mapping of str to float, optional
-        Arguments of launches that are others in each call, which ``work`` gives as :class:`Given`.
     """
     footing = None if is_noting() else source.footing()
     if footing is None:
@@ -96,7 +83,7 @@ def replayed(
         try:
             source.ask_again(found.questions)
             for step in found.steps:
-                step(executor, inputs, outputs, numbers or {})
+                step(executor, inputs, outputs)
         except BaseException:
             held.release()
             raise
@@ -187,7 +174,7 @@ class _Recorder:
         self._constants: list[tuple[Buffer, bytes]] = []
         self._used: dict[int, Buffer] = {}
         self.sets = _OwnSets(executor)
-        self.steps: list[Callable[[Executor, Arrays, Arrays, Mapping[str, float]], Any]] = []
+        self.steps: list[_Step] = []
         self.sound = all(array.flags.c_contiguous for array in (*inputs.values(), *outputs.values()))
 
     def __getattr__(self, name: str) -> Any:  # what changes nothing on the device
@@ -218,7 +205,7 @@ class _Recorder:
         buffer = self._executor.upload(array, into, offset)
         if name is not None:
             self.steps.append(
-                lambda executor, inputs, outputs, numbers: executor.upload(inputs[name], buffer, offset)
+                lambda executor, inputs, outputs: executor.upload(inputs[name], buffer, offset)
             )
             self._used[id(buffer)] = buffer
         elif offset or array.nbytes > _MOST_CONSTANT:
@@ -234,7 +221,7 @@ class _Recorder:
         else:
             name, first, end = place
             self.steps.append(
-                lambda executor, inputs, outputs, numbers: executor.download(
+                lambda executor, inputs, outputs: executor.download(
                     buffer, outputs[name].reshape(-1)[first:end], offset
                 )
             )
@@ -245,22 +232,12 @@ class _Recorder:
         self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Any
     ) -> Event:
         event = self._executor.launch(kernel, global_size, local_size, **arguments)
-        others = {name: value.name for name, value in arguments.items() if type(value) is Given}
         for value in arguments.values():
             if hasattr(value, "nbytes"):
                 self._used[id(value)] = value
-        if others:
-            self.steps.append(
-                lambda executor, inputs, outputs, numbers: executor.launch(
-                    kernel, global_size, local_size, **{**arguments, **{at: numbers[of] for at, of in others.items()}}
-                )
-            )
-        else:
-            self.steps.append(
-                lambda executor, inputs, outputs, numbers: executor.launch(
-                    kernel, global_size, local_size, **arguments
-                )
-            )
+        self.steps.append(
+            lambda executor, inputs, outputs: executor.launch(kernel, global_size, local_size, **arguments)
+        )
         return cast("Event", _Waited(event, self))
 
     def _place_of(self, array: NDArray[Any]) -> _Place | None:

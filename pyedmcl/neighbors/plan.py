@@ -20,7 +20,7 @@ _ALIGN = 16
 TILE_LAGS = 8  # rows of a tile that shares sums along diagonals, a lag apart
 _APART = 7  # row groups per tile of a long library at least
 SHARERS = 8  # work-items that share a query row where rows are few
-_BUSY_GROUPS = 4  # work-groups for each compute unit that a device is busy with
+_FULL_GROUPS = 4  # work-groups for each compute unit: with more, sharing rows takes longer
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class KnnPass:
         """
         problem, wg = self.problem, int(self.parameters["wg"])
         steps = -(-(problem.library_end - problem.library_begin) // int(self.parameters["unroll"]))
-        most = units * _BUSY_GROUPS * wg
+        most = units * _FULL_GROUPS * wg
         pays = problem.n_query * n_libraries * SHARERS <= most and steps >= 2 * SHARERS
         possible = self.parameters["lanes"] == 1 and wg % SHARERS == 0
         return replace(self, sharers=SHARERS) if pays and possible else self

@@ -135,7 +135,7 @@ def test_threads_have_sequences_of_their_own(one_device):
     assert not wrong
 
 
-def test_memory_that_is_lacking_takes_sequences_first(one_device, recordings):
+def test_a_sequence_goes_with_its_buffers(one_device, recordings):
     x, executor = series(1), open_device(one_device)
     alone(x, one_device, E=2)
     recordings.clear()

@@ -36,7 +36,7 @@ def sharing(monkeypatch):
 
     def take(sharers):
         monkeypatch.setattr(plan, "SHARERS", sharers)
-        monkeypatch.setattr(plan, "_BUSY_GROUPS", 1 << 20)
+        monkeypatch.setattr(plan, "_FULL_GROUPS", 1 << 20)
         return made
 
     def noted(executor, spec, values, **others):
