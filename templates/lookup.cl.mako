@@ -42,6 +42,7 @@
 ##   table_tile     query rows of a tile of the neighbour tables
 ##   narrow_rows    the rows that tables name are numbers of 16 bits
 ##   precision      full; compact: targets of 16 bits; again: full, for the pairs that compact has marked
+##   local_sums     what of sums waits in local memory between chunks: 0 nothing, 1 their rests, 2 they, too
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes          adjacent targets in one vector (1 2 4 8 16; 16, 2)
 ##   vectors        vectors of targets that share rows and weights (1 2 4; 4, 1)
@@ -104,6 +105,10 @@ def total(s, v):
 %endif
 // A vector in local memory at a multiple of its length, which takes one access; vload would take one for each number.
 #define LOCALV(p) (*(local realv*)(p))
+%if local_sums:
+// Where the i-th vector of a work-item's sums waits.
+#define WAITING(i) (waiting + ((i) * ${wg} + (int)get_local_id(0)) * ${lanes})
+%endif
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
 %if precision != "full":
@@ -158,9 +163,16 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
   // ---- Is there anything to do? ----
 ${marks.end_unless_marked()}
 %endif
-%if row_lanes > 1 or group_sums and group_rows > 1:
+%if local_sums:
+  // The rests of all work-items, one sum after another, then the sums. Once a library's rows are added, they are put together
+  // in the same memory.
+  local real waiting[${max(local_sums * len(library_sums), 2) * wg * columns}] __attribute__((aligned(128)));
+  local real *const shared_sum = waiting, *const shared_rest = waiting + ${group_rows * group_columns};
+%elif row_lanes > 1 or group_sums and group_rows > 1:
   local real shared_sum[${group_rows} * ${group_columns}] __attribute__((aligned(128)));
   local real shared_rest[${group_rows} * ${group_columns}] __attribute__((aligned(128)));
+%endif
+%if row_lanes > 1 or group_sums and group_rows > 1:
 %for s in group_sums:
   local real total_${s}[${group_columns}];
 %endfor
@@ -252,7 +264,7 @@ ${marks.continue_unless_marked()}
 %endfor
 %endif
     // Sums over the rows. Gaps leave out rows without a neighbour or an observation.
-<%sums:sum_rows sums="${library_sums}" place="row_lane" among="${row_lanes}" unrolled="${unroll}">
+<%sums:sum_rows sums="${library_sums}" place="row_lane" among="${row_lanes}" unrolled="${unroll}" waiting="${local_sums}">
         const size_t at = ENTRY_OF(t);
         ${prediction.of_row(target)}
 %if gaps:

@@ -11,13 +11,19 @@
 ## More of them share a strand: each sums a chunk, and the first adds what all have found ("turns").
 ## What `among` work-items sum over the query rows, of which `place` is the work-item's number. The caller's body adds row t to
 ## part_<sum><vector>; the first of them ends with the totals in sum_.. and rest_.., what rounding left over (reduce.clh).
-<%def name="sum_rows(sums, place, among, unrolled)">
+##
+## Both are needed once in CHUNK rows and fill a good part of a work-item's registers, 48 where it has eight targets. With
+## waiting = 1 rest_.. waits in local memory meanwhile, with waiting = 2 sum_.., too.
+<%def name="sum_rows(sums, place, among, unrolled, waiting=0)">
 <%
 names = [f"{s}{v}" for s in sums for v in range(vectors)]
 apart = min(among, 8)  # work-items with strands of their own
 own = 8 // apart  # strands of a work-item
 turns = among // apart  # work-items that share a strand
 %>
+%if waiting:
+    barrier(CLK_LOCAL_MEM_FENCE);  // the library before was put together in this memory
+%endif
     {
       const int first_strand = ${f"{place} % {apart}" if apart > 1 else 0}, turn = ${f"{place} / {apart}" if turns > 1 else 0};
 %if own > 1:
@@ -27,9 +33,17 @@ turns = among // apart  # work-items that share a strand
       const int strand = first_strand;
       {
 %endif
-%for name in names:
-        sum_${name} = 0;
+%for i, name in enumerate(names):
+%if waiting:
+        LOCALV(WAITING(${i})) = 0;
+%else:
         rest_${name} = 0;
+%endif
+%if waiting > 1:
+        LOCALV(WAITING(${len(names) + i})) = 0;
+%else:
+        sum_${name} = 0;
+%endif
 %endfor
         for (int chunks = t_begin; chunks < t_end; chunks += ${turns} * CHUNK * STRANDS) {
 %for name in names:
@@ -42,8 +56,14 @@ turns = among // apart  # work-items that share a strand
           for (int t = chunk + strand; t < stop; t += STRANDS) {
             ${caller.body()}
           }
-${add_turns(names, turns, apart) if turns > 1 else add_chunk(names)}
+${add_turns(names, turns, apart) if turns > 1 else add_chunk(names, waiting)}
         }
+%for i, name in enumerate(names if waiting else []):
+        rest_${name} = LOCALV(WAITING(${i}));
+%if waiting > 1:
+        sum_${name} = LOCALV(WAITING(${len(names) + i}));
+%endif
+%endfor
 %if own > 1:
 %for i, name in enumerate(names):
         kept[at_kept + ${2 * i}] = sum_${name};
@@ -67,9 +87,27 @@ ${add_across(names, place, apart)}
 </%def>
 
 ## Adds the sums of a chunk of rows to the running ones.
-<%def name="add_chunk(names)">
-%for name in names:
+<%def name="add_chunk(names, waiting)">
+%if waiting:
+          // Without the fence a compiler may keep in registers what is read here and written in the chunk before.
+          mem_fence(CLK_LOCAL_MEM_FENCE);
+%endif
+%for i, name in enumerate(names):
+%if waiting:
+          {
+            realv rest = LOCALV(WAITING(${i}));
+%if waiting > 1:
+            realv sum_${name} = LOCALV(WAITING(${len(names) + i}));
+%endif
+            ADD_EXACT(sum_${name}, rest, part_${name});
+            LOCALV(WAITING(${i})) = rest;
+%if waiting > 1:
+            LOCALV(WAITING(${len(names) + i})) = sum_${name};
+%endif
+          }
+%else:
           ADD_EXACT(sum_${name}, rest_${name}, part_${name});
+%endif
 %endfor
 </%def>
 

@@ -13,15 +13,20 @@ import numpy as np
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..kernels import spec
+from ..kernels.lookup import STRANDS
 from ..launch.sizes import round_up
 from ..tuning.parameters import ParameterChoice, adjusted, parameters
 
 # Lookups of a staged value that repay its staging.
 _REPAID = 16
 _ROW_LANES_MOST = 128
-# Targets of 16 bits: their bytes, how many are 16 bytes, work-items of a group and those along the query rows, and the
-# most neighbours of which several rows are looked up at once.
-_CODE_BYTES, _CODES_MOST, _CODES_GROUP, _CODES_ROWS, _UNROLLED_MOST = 2, 8, 512, 8, 6
+# Targets of 16 bits: their bytes, how many are 16 bytes, work-items of a group, and the most neighbours of which
+# several rows are looked up at once.
+_CODE_BYTES, _CODES_MOST, _CODES_GROUP, _UNROLLED_MOST = 2, 8, 512, 6
+# Sums over the rows of a library that lie in local memory: of p, p p and p o.
+_SUMS = 3
+# Of an entry of a narrow table, and of the cache that a unit of an NVIDIA GPU has beside the most local memory.
+_ENTRY_BYTES, _CACHE_BESIDE = 6, 28 << 10
 # Libraries that a group looks through for marked pairs, at least.
 _LIBRARIES_AGAIN = 8
 # Multiply-adds of a class of targets, at most, that the kernel for any number of neighbours looks up. On processors it
@@ -51,6 +56,8 @@ class LookupShape:
         Groups that share a column tile, each with every so many-th library.
     stage_rows : int
         Steps that a group's local array has room for; 0: targets are read from the caches.
+    local_sums : int
+        What of the sums over rows waits in local memory between chunks: 0 nothing, 1 their rests, 2 they, too.
     """
 
     parameters: Mapping[str, Any]
@@ -60,6 +67,7 @@ class LookupShape:
     cost: float
     slices: int
     stage_rows: int
+    local_sums: int = 0
 
 
 class LookupShapes:
@@ -131,13 +139,32 @@ class LookupShapes:
         while wide["target_lanes"] > 1 and self._staged_bytes(wide, compact=True) > self._local:
             wide["target_lanes"] //= 2
             wide["row_lanes"] = min(2 * wide["row_lanes"], _ROW_LANES_MOST)
-        if wide["lanes"] == _CODES_MOST and wide["row_lanes"] >= _CODES_ROWS and self._n_libraries >= _CODES_GROUP:
+        if wide["lanes"] == _CODES_MOST and wide["row_lanes"] >= STRANDS and self._n_libraries >= _CODES_GROUP:
             # Many libraries at once instead of work-items that share a strand of rows, and groups that registers allow.
-            wide["row_lanes"] = _CODES_ROWS
-            wide["library_lanes"] = max(_CODES_GROUP // (_CODES_ROWS * wide["target_lanes"]), 1)
-            wide["unroll"] = min(wide["unroll"], 2 * wide["target_lanes"]) if k <= _UNROLLED_MOST else 1
+            wide["row_lanes"] = STRANDS
+            wide["library_lanes"] = max(_CODES_GROUP // (STRANDS * wide["target_lanes"]), 1)
+            most = 4 if self._local_sums(wide, k, compact=True) else 2 * wide["target_lanes"]
+            wide["unroll"] = min(wide["unroll"], most) if k <= _UNROLLED_MOST else 1
         if self._staged_bytes(wide, compact=True) <= self._local:
             chosen.update(wide)
+
+    def _local_sums(self, chosen: Mapping[str, Any], k: int, *, compact: bool) -> int:
+        """What of its sums a staged group keeps in local memory: as much as leaves its tables room in the cache.
+
+        Targets of 32 bits need fewer registers for their sums. They gain only where local memory has room for several
+        groups, which then read other parts of the tables at the same time.
+        """
+        if chosen["row_lanes"] != STRANDS or self._dtype != "float32":
+            return 0
+        if not compact and 2 * self._staged_bytes(chosen, compact=False) > self._local:
+            return 0
+        # What all work-items read of tables for one row each.
+        row = STRANDS * chosen["library_lanes"] * round_up(k, 4) * _ENTRY_BYTES
+        for some in (2, 1):
+            nbytes = self._staged_bytes(chosen, compact=compact, local_sums=some)
+            if nbytes <= self._local and nbytes + row <= self._local + _CACHE_BESIDE:
+                return some
+        return 0
 
     def takes_any_k(self, k: int, width: int) -> bool:
         """Whether ``width`` targets with ``k`` neighbours are too little work to repay a kernel of their own."""
@@ -159,10 +186,11 @@ class LookupShapes:
         chosen = {**spec("lookup").defaults("cpu"), "vectors": 1}
         return adjusted(self.chosen(k, width), chosen, "one kernel serves all dimensions that have few targets")
 
-    def _staged_bytes(self, chosen: Mapping[str, Any], *, compact: bool) -> int:
-        """Local memory of a group whose targets are staged."""
+    def _staged_bytes(self, chosen: Mapping[str, Any], *, compact: bool, local_sums: int = 0) -> int:
+        """Local memory of a group whose targets are staged; its sums wait there or are only put together."""
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
-        sums = (2 * chosen["row_lanes"] * chosen["library_lanes"] + (3 if compact else 2)) * self._itemsize
+        places = max(_SUMS * local_sums, 2) * chosen["row_lanes"] * chosen["library_lanes"]
+        sums = (places + (3 if compact else 2)) * self._itemsize
         return int((self._padded * (_CODE_BYTES if compact else self._itemsize) + sums) * columns)
 
     def again(self, width: int, n_libraries: int) -> LookupShape:
@@ -194,8 +222,9 @@ class LookupShapes:
             shared = even_shares(blocks, tasks, n_units * (self._local // nbytes), (_OBSERVING + _STAGING) / reads)
             if n_libraries * k >= _REPAID * shared:
                 slices, stage_rows = shared, self._padded
+        local_sums = self._local_sums(chosen, k, compact=compact) if stage_rows and not any_k else 0
         group = chosen["target_lanes"] * chosen["row_lanes"] * chosen["library_lanes"]
-        return LookupShape(chosen, columns, group, blocks, cost, slices, stage_rows)
+        return LookupShape(chosen, columns, group, blocks, cost, slices, stage_rows, local_sums)
 
 
 @lru_cache(maxsize=1024)

@@ -252,7 +252,7 @@ class Lookups:
         return shape, {
             **shape.parameters, "k": 0 if any_k else k, "dtype": self._dtype, "gaps": gaps,
             "stage_rows": shape.stage_rows, "table_tile": knn_pass.table_tile, "narrow_rows": narrow,
-            "precision": "compact" if compact else "full",
+            "precision": "compact" if compact else "full", "local_sums": 0 if gaps else shape.local_sums,
         }  # fmt: skip
 
     def _compiled_meanwhile(self, problem: SearchProblem, width: int, values: dict[str, Any]) -> bool:
@@ -300,7 +300,7 @@ class Lookups:
     ) -> tuple[LookupShape, dict[str, Any]]:
         """The launch that follows one of these values, for ``width`` targets, and the values of its kernel."""
         shape = self._shapes.again(width, n_libraries)
-        return shape, {**values, **shape.parameters, "stage_rows": 0, "precision": "again"}
+        return shape, {**values, **shape.parameters, "stage_rows": 0, "local_sums": 0, "precision": "again"}
 
     def hide(self, tables: Tables, rows: NDArray[np.int32]) -> None:
         """Have some query rows of tables of weights predict nothing, in all dimensions and libraries."""

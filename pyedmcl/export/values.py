@@ -155,7 +155,7 @@ def _lookup(info: DeviceInfo, given: Given) -> Given:
     k, dtype = _whole("k", given.pop("k", 4)), _dtype(given, info)
     rows, targets = (_whole(name, given.pop(name, usual)) for name, usual in (("rows", 2000), ("targets", 1000)))
     values: Given = {"k": k, "dtype": dtype, "gaps": False, "stage_rows": 0, "table_tile": 1,
-                     "narrow_rows": False, "precision": "full"}  # fmt: skip
+                     "narrow_rows": False, "precision": "full", "local_sums": 0}  # fmt: skip
     sizes = {"rows": rows, "targets": targets}
     values |= _chosen(spec("lookup"), {"dtype": dtype, "k": k, "columns": targets}, info, given, sizes)
     _take("lookup", values, given)

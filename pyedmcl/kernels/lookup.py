@@ -5,6 +5,8 @@ from ..codegen.usage import Usage
 
 # Columns of targets that a group may own.
 MOST_COLUMNS = 128
+#: Into which the rows of a sum are dealt, as in templates/lookup.cl.mako.
+STRANDS = 8
 #: Of clkernels/compact.clh.
 TOP_BYTE, MARKED = 0x3F000000, 2
 # Rules of each.
@@ -100,7 +102,7 @@ SPEC = KernelSpec(
     producer="mako",
     text="lookup.cl.mako",
     arguments=_arguments,
-    specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile", "narrow_rows", "precision"),
+    specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile", "narrow_rows", "precision", "local_sums"),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),
         Tunable("vectors", (1, 2, 4), {"cpu": 4, "gpu": 1}, "vectors of targets that share rows and weights"),
@@ -127,6 +129,10 @@ SPEC = KernelSpec(
         Constraint(
             lambda v: v["k"] > 0 or v["precision"] == "full",
             "where k is an argument (0), targets have 32 bits",
+        ),
+        Constraint(
+            lambda v: not v["local_sums"] or v["row_lanes"] == STRANDS,
+            "sums wait in local memory where each work-item along the rows has a strand of its own",
         ),
         Constraint(lambda v: v["precision"] in _PRECISIONS, f"precision is one of {', '.join(_PRECISIONS)}"),
         Constraint(

@@ -139,7 +139,7 @@ def test_groups_of_one_work_item_are_compiled_for_one_at_a_time():
     for wg, info, hinted in ((1, INTEL, True), (16, INTEL, False), (1, POCL31, False), (1, NVIDIA, False)):
         assert build.text_for(spec("predict"), {**values, "wg": wg}, info).startswith(hint) == hinted
     given = {"k": 4, "dtype": "float32", "gaps": False, "stage_rows": 0, "table_tile": 1, "narrow_rows": False,
-             "precision": "full"}  # fmt: skip
+             "precision": "full", "local_sums": 0}  # fmt: skip
     lookup = {**spec("lookup").defaults("cpu"), **given}
     for lanes, hinted in ((1, True), (4, False)):
         assert build.text_for(spec("lookup"), {**lookup, "row_lanes": lanes}, INTEL).startswith(hint) == hinted

@@ -157,6 +157,34 @@ def test_two_runtimes_and_other_parameters_give_the_same_bits(both_devices):
         np.testing.assert_array_equal(found, one, err_msg=str(parameters))
 
 
+@pytest.mark.parametrize("precision", ["full", "compact"])
+def test_sums_that_wait_in_local_memory_have_the_same_bits(device, monkeypatch, precision):
+    """Whether they do follows from the size of local memory; here a device is told to."""
+    monkeypatch.setattr(lookup, "_REPAID", 0)  # a map as small as this would not stage its targets
+    x = series("maps")
+    wanted = pyedmcl.xmap(x, E=3, precision=precision, device=device).rho
+    for some in (0, 1, 2):
+        monkeypatch.setattr(lookup.LookupShapes, "_local_sums", lambda *_, some=some, **__: some)
+        with using(lookup=STAGED), build.noting() as noted:
+            found = pyedmcl.xmap(x, E=3, precision=precision, device=device).rho
+        asked = [values for kernel, values in noted if kernel.name == "lookup" and values["precision"] == precision]
+        assert {values["local_sums"] for values in asked} == {some}
+        np.testing.assert_array_equal(found, wanted, err_msg=str(some))
+
+
+def test_sums_wait_where_tables_keep_their_cache():
+    info = replace(NVIDIA, name="NVIDIA H200", compute_units=132, max_work_group=1024)
+
+    def waiting(steps, k, *, compact):
+        shapes = lookup.LookupShapes(info, steps, "float32", 1000)
+        return shapes.shape(k, 2000, 1000, lambda cost: 1000, compact=compact).local_sums
+
+    with using(lookup={**STAGED, "library_lanes": 32}):
+        assert [waiting(steps, 4, compact=True) for steps in (3780, 5000, 5900)] == [2, 1, 0]
+        assert waiting(5000, 21, compact=True) == 1
+        assert [waiting(steps, 4, compact=False) for steps in (1600, 2500, 3780)] == [2, 2, 0], "room for one group"
+
+
 def repeating():
     """Libraries of few states, and targets that they know: predictions are made of the same rows again and again."""
     rng, t = np.random.default_rng(3), np.arange(3000)
@@ -216,7 +244,7 @@ def test_codes_are_those_of_the_oracle(one_device, kind):
 
 def test_nvidia_permutes_bytes_and_others_shift():
     values = {**spec("lookup").defaults("gpu"), "k": 4, "dtype": "float32", "gaps": False, "stage_rows": 512,
-              "table_tile": 1, "narrow_rows": True, "precision": "compact"}  # fmt: skip
+              "table_tile": 1, "narrow_rows": True, "precision": "compact", "local_sums": 0}  # fmt: skip
     for lanes in (2, 8):
         text = build.text_for(spec("lookup"), {**values, "lanes": lanes}, NVIDIA)
         assert "#define BYTE_PERMUTE 1" in text and "top_byte" in text
@@ -234,4 +262,5 @@ def test_wider_vectors_serve_half_the_bytes(monkeypatch):
             names = "lanes", "target_lanes", "row_lanes", "library_lanes"
             assert tuple(chosen[name] for name in names) == wanted, steps
             assert bool(found.stage_rows) == (steps < 20000)
+            assert found.local_sums == {3780: 2, 8528: 1, 20000: 0}[steps]
             assert shapes.shape(4, 2000, 1000, lambda cost: 1000).parameters["lanes"] == 4
