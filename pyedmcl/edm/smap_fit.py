@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 Doubles = NDArray[np.float64]
 
 
-def local_fits(executor: Executor, regression: Regression, knn: int | None, alpha: float, dtype: str) -> LocalFits:
-    """The library of a regression on a device.
+def local_fits(
+    executor: Executor, regression: Regression, knn: int | None, alpha: float, dtype: str, *, once: bool = False
+) -> LocalFits:
+    """The library of a regression on a device; ``once``: for one set of rows.
 
     Raises
     ------
@@ -36,7 +38,7 @@ def local_fits(executor: Executor, regression: Regression, knn: int | None, alph
         )
     return LocalFits(
         executor, regression.library, regression.target, regression.library_rows,
-        exclusion_radius=regression.exclusion_radius, knn=knn, alpha=alpha, dtype=dtype,
+        exclusion_radius=regression.exclusion_radius, knn=knn, alpha=alpha, dtype=dtype, once=once,
     )  # fmt: skip
 
 

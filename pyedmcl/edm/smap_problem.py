@@ -81,7 +81,7 @@ class SmapEngine:
         p = self._problem = problem
         self._fits: LocalFits | None = None
         if p.solver.estimator is None:
-            self._fits = local_fits(executor, p.regression, p.knn, p.solver.alpha, p.dtype)
+            self._fits = local_fits(executor, p.regression, p.knn, p.solver.alpha, p.dtype, once=not p.steps)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """The pair (Regression, Fits): what was fitted in the end, and how."""

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from ..data.condition import near_one, squares
 from ..launch.progress import told_part
+from ..launch.replay import replayed
+from .smap_arrays import Fitted, Solved, numbers_of, series_of
 from .smap_basis import basis_of
-from .smap_device import Solved, Sweeps
+from .smap_device import Sweeps
 from .smap_exact import Library
 
 if TYPE_CHECKING:
@@ -26,6 +28,21 @@ ALLOWED_ERROR = {"float32": 1e-6, "float64": 1e-8}
 _MOST_SPELT = 48
 _MOST_PENALTY = 2.0**500  # no slope is left, and its products are numbers
 _ROUNDING = float(np.finfo(np.float64).eps)
+# Sums of a small call, whose copies and launches may be gone through again, at most.
+_SMALL_SUMS = 1 << 23
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Layout, parameters and their grade that a device was found to fit with."""
+
+    layout: str
+    parameters: dict[str, Any]
+    grade: str
+
+    @classmethod
+    def of(cls, sweeps: Sweeps) -> _Chosen:
+        return cls(sweeps.layout, sweeps.parameters, sweeps.grade)
 
 
 @dataclass(frozen=True)
@@ -83,11 +100,13 @@ class LocalFits:
         Ridge penalty on the squared slopes; 0 for least squares.
     dtype : str
         What distances and weights are computed in; sums of products are float64 anyway.
+    once : bool
+        Only one set of rows is fitted around. The library then goes to the device with these rows.
     """
 
     def __init__(
         self, executor: Executor, library: Doubles, target: Doubles, rows: NDArray[np.int64], *,
-        exclusion_radius: int, knn: int | None = None, alpha: float = 0.0, dtype: str = "float32",
+        exclusion_radius: int, knn: int | None = None, alpha: float = 0.0, dtype: str = "float32", once: bool = False,
     ) -> None:  # fmt: skip
         self.executor = executor
         self.dtype = dtype
@@ -99,29 +118,47 @@ class LocalFits:
         self.library = Library(library, target, rows, exclusion_radius, knn, alpha)
         fitted = np.isfinite(target)
         self.basis = basis_of(*(each if fitted.all() else each[fitted] for each in (library, target)))
-        self.device = Sweeps(executor, self.library, self.basis, dtype)
-        try:
-            self.device.load()
-        except BaseException:
-            self.release()
-            raise
+        self._sweeps: Sweeps | None = None
+        self._chosen: _Chosen | None = None
+        if not once:
+            self.device  # noqa: B018  # memory that is lacking is told of now
+
+    @property
+    def device(self) -> Sweeps:
+        """The library on the device, which takes it there."""
+        if self._sweeps is None:
+            self._sweeps = Sweeps(self.executor, self.library, self.basis, self.dtype)
+            try:
+                self._sweeps.load()
+            except BaseException:
+                self.release()
+                raise
+            self._chosen = _Chosen.of(self._sweeps)
+        return self._sweeps
+
+    @property
+    def chosen(self) -> _Chosen:
+        if self._chosen is None:
+            self._chosen = _Chosen.of(self.device)
+        return self._chosen
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Tuned parameters of the sums' kernel."""
-        return self.device.parameters
+        return self.chosen.parameters
 
     @property
     def grade(self) -> str:
-        return self.device.grade
+        return self.chosen.grade
 
     @property
     def regressors(self) -> int:
-        return self.device.regressors
+        return self.basis.rank + 1
 
     def release(self) -> None:
         """Give the device memory back."""
-        self.device.pool.release()
+        if self._sweeps is not None:
+            self._sweeps.pool.release()
 
     def fit(self, points: Doubles, rows: NDArray[np.int64], thetas: Doubles, *, singular_values: bool = False) -> Fits:
         """Fit around each query.
@@ -146,10 +183,13 @@ class LocalFits:
         flat, deep = (len(thetas), n), (len(thetas), n, dims + 1)
         sizes_of = np.empty(deep) if singular_values else None
         out = Fits(np.empty(flat), np.empty(flat), np.empty(deep), sizes_of, 0)
-        self.device.pool.constant("thetas", thetas.astype(self.dtype))
-        bad = self._pass(points, rows, thetas, out, np.arange(n), self.device.layout)
-        if self.device.layout == "shared" and self.regressors <= _MOST_SPELT and bad.any():
+        bad = self._at_once(points, rows, thetas, out) if self._sweeps is None and not singular_values else None
+        if bad is None:
+            self.device.pool.constant("thetas", thetas.astype(self.dtype))
+            bad = self._pass(points, rows, thetas, out, np.arange(n), self.device.layout)
+        if self.chosen.layout == "shared" and self.regressors <= _MOST_SPELT and bad.any():
             # Centred sums keep more digits: these rows once more in the other layout.
+            self.device.pool.constant("thetas", thetas.astype(self.dtype))
             again = np.flatnonzero(bad.any(axis=0))
             bad[:, again] = self._pass(points, rows, thetas, out, again, "lanes")[:, again]
         for s, t in np.argwhere(bad):
@@ -173,6 +213,43 @@ class LocalFits:
             np.ldexp(slopes, -of_points, out=slopes)
         return fits
 
+    def _at_once(
+        self, points: Doubles, rows: NDArray[np.int64], thetas: Doubles, out: Fits
+    ) -> NDArray[np.bool_] | None:
+        """As :meth:`_pass` for all rows, by copies and launches of a call before; None where these may not be kept."""
+        lib, basis, n, dims = self.library, self.basis, len(points), points.shape[1]
+        sums = len(thetas) * n * self.regressors * (self.regressors + 1) // 2
+        if lib.alpha or basis.flat or not np.isfinite(lib.y).all() or sums > _SMALL_SUMS:
+            return None
+        inputs, places = {"target": lib.y, "shift": basis.shift, "basis": basis.by_rows}, []
+        for name, x in (("library", lib.x), ("points", points)):
+            delays = series_of(x)
+            inputs[name] = x if delays is None else delays[0]
+            places.append(None if delays is None else tuple(delays[1].values()))
+        fitted = Fitted.empty(len(thetas), n, dims, out.coefficients)
+
+        def work(executor: Executor) -> _Chosen | None:
+            sweeps = Sweeps(executor, lib, basis, self.dtype)
+            try:
+                if sweeps.block(sweeps.layout, len(thetas), n) < n:
+                    return None
+                sweeps.load()
+                sweeps.pool.constant("thetas", thetas.astype(self.dtype))
+                sweeps.run(points, rows, len(thetas), sweeps.layout, fitted)
+                return _Chosen.of(sweeps)
+            finally:
+                sweeps.pool.release()
+
+        key = (
+            "smap", *places, lib.x.shape, points.shape, self.regressors, self.dtype, lib.radius, lib.knn,
+            lib.rows.tobytes(), rows.tobytes(), thetas.tobytes(),
+        )  # fmt: skip
+        self._chosen = replayed(self.executor, key, inputs, fitted.arrays(), work, numbers_of(basis))
+        if self._chosen is None:
+            return None
+        told_part(n, n, n, 0, "predictions")
+        return self._take(fitted.solved(), points, out, slice(0, n))
+
     def _pass(
         self, points: Doubles, rows: NDArray[np.int64], thetas: Doubles, out: Fits, chosen: NDArray[np.int64],
         layout: str,
@@ -182,11 +259,12 @@ class LocalFits:
         step, every = self.device.block(layout, len(thetas), len(chosen)), len(chosen) == len(points)
         for a in range(0, len(chosen), step):
             at: Any = slice(a, a + step) if every else chosen[a : a + step]
-            into = out.coefficients[:, at] if every else None
-            solved = self.device.run(points[at], rows[at], len(thetas), layout, into)
-            bad[:, at] = self._take(solved, points[at], out, at)
+            own = points[at]
+            into = Fitted.empty(len(thetas), len(own), own.shape[1], out.coefficients[:, at] if every else None)
+            solved = self.device.run(own, rows[at], len(thetas), layout, into)
+            bad[:, at] = self._take(solved, own, out, at)
             if out.singular_values is not None:
-                sizes = self._singular_values(points[at], thetas, layout)
+                sizes = self._singular_values(own, thetas, layout)
                 sizes[:, solved.counts == 0] = np.nan
                 out.singular_values[:, at] = sizes
             told_part(min(a + step, len(chosen)), len(chosen), len(chosen), a, "predictions")

@@ -62,6 +62,11 @@ class WhiteBasis:
         return int(self.map.shape[1])
 
     @cached_property
+    def by_rows(self) -> Doubles:
+        """``map`` as the device reads it, row by row."""
+        return np.ascontiguousarray(self.map)
+
+    @cached_property
     def null(self) -> Doubles:
         """Orthonormal directions (D + 1, D - rank) of (intercept, coefficients) that no library row can tell apart."""
         full = np.linalg.svd(np.vstack([self.inverse, np.zeros_like(self.shift)]), full_matrices=True)[2]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +15,10 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
+from ..launch.replay import NamedNumber
 from ..launch.sizes import open_size, round_up
 from ..tuning.parameters import adjusted, parameters
+from .smap_arrays import Fitted, Solved, numbers_of, series_of
 from .smap_basis import WhiteBasis
 from .smap_exact import Library
 from .smap_tiling import Tiling
@@ -31,27 +32,6 @@ LAYOUTS = ("lanes", "shared")
 _NO_ROW = -(2**30)  # farther from every row than any radius
 _MOST_MOMENTS = 256 << 20
 _MOST_ROWS = 1 << 26
-
-
-@dataclass(frozen=True)
-class Solved:
-    """Fits as the device has them, for n rows.
-
-    Attributes
-    ----------
-    predicted, variance, doubt : ndarray (n_thetas, n)
-        The last: what the prediction may be off by, in roundings of the scaled targets.
-    coefficients : ndarray (n_thetas, n, D + 1)
-        Intercept and slopes in the data's units.
-    counts : ndarray of int (n,)
-        Legal neighbours.
-    """
-
-    predicted: Doubles
-    variance: Doubles
-    doubt: Doubles
-    coefficients: Doubles
-    counts: NDArray[np.int32]
 
 
 class Sweeps:
@@ -71,6 +51,7 @@ class Sweeps:
         self.entries = self.regressors * (self.regressors + 1) // 2 + self.regressors + 3
         self.limited = library.knn is not None and library.knn < len(library.rows)
         self.pool = Pool(executor, "smap", library.x.shape, self.entries, dtype)
+        self._numbers = {name: NamedNumber(name, value) for name, value in numbers_of(basis).items()}
         self._whole: Any = np.int64 if dtype == "float64" else np.int32
         self._fitted = np.isfinite(library.y)
         self.units = executor.info.compute_units
@@ -101,7 +82,7 @@ class Sweeps:
         """Put the library on the device."""
         lib, basis = self.library, self.basis
         self.pool.put("shift", basis.shift)
-        self.pool.put("basis", basis.map)
+        self.pool.put("basis", basis.by_rows)
         self.pool.constant("library_rows", lib.rows.astype(np.int32))
         self._stage(lib.x, lib.y, "library")
         if not self._fitted.all():
@@ -113,20 +94,16 @@ class Sweeps:
         self.pool.constant("penalty", penalty)
 
     def _raw(self, name: str, x: Doubles) -> tuple[Buffer, dict[str, int]]:
-        """Rows (n, D) on the device: the buffer, and where its rows lie.
-
-        The latter as the kernels are told: first element, steps from row to row and from column to column.
+        """Rows (n, D) on the device: the buffer, and where its rows lie, as :func:`series_of` says it.
 
         Delays of a series are a view of it (see ``embed``): the series is sent, and only once.
         """
-        base = x.base
-        if isinstance(base, np.ndarray) and base.ndim == 1 and base.dtype == x.dtype and base.flags.c_contiguous:
-            if base is not self._series:
-                self.pool.put("series", base)
-                self._series = base
-            start = (x.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // 8
-            step, lag = (stride // 8 for stride in x.strides)
-            return self.pool.get("series", 0), {"start": start, "step": step, "lag": lag}
+        delays = series_of(x)
+        if delays is not None:
+            if delays[0] is not self._series:
+                self.pool.put("series", delays[0])
+                self._series = delays[0]
+            return self.pool.get("series", 0), delays[1]
         return self.pool.put(name, x), {"start": 0, "step": x.shape[1], "lag": 1}
 
     def _stage(self, x: Doubles, y: Doubles, name: str) -> None:
@@ -137,8 +114,9 @@ class Sweeps:
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_library")
         self.executor.launch(
             kernel, open_size(m), None, x=points, **place, target=self.pool.put("raw_target", y), n=m,
-            shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=2.0**-basis.exponent,
-            target_shift=basis.target_shift, target_unit=1 / basis.target_scale, near=near, regressors=regressors,
+            shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=self._numbers["unit"],
+            target_shift=self._numbers["target_shift"], target_unit=self._numbers["target_unit"], near=near,
+            regressors=regressors,
         )  # fmt: skip
         if basis.flat:
             future_target = (y - basis.target_shift) / basis.target_scale
@@ -210,9 +188,9 @@ class Sweeps:
         return rows
 
     def run(
-        self, points: Doubles, rows: NDArray[np.int64], n_thetas: int, layout: str, into: Doubles | None = None
+        self, points: Doubles, rows: NDArray[np.int64], n_thetas: int, layout: str, into: Fitted | None = None
     ) -> Solved:
-        """Fit around one block of query rows; thetas were put before. Coefficients go to ``into`` where it is given."""
+        """Fit around one block of query rows; thetas were put before."""
         n, tiling = len(points), self.tiling(len(points), n_thetas, layout)
         padded = tiling.padded
         radius = self.library.radius
@@ -225,11 +203,11 @@ class Sweeps:
         self._scales(padded)
         self._sums(tiling, n_thetas, layout)
         self._solved(n, tiling, n_thetas, layout)
-        fits = self.get("fits", (n_thetas, 3, n))
-        if into is None or not into.flags.c_contiguous:
-            into = np.empty((n_thetas, n, points.shape[1] + 1))
-        coefficients = self.executor.download(self.pool.get("coefficients", 0), into)
-        return Solved(fits[:, 0], fits[:, 1], fits[:, 2], coefficients, self.get("count", (n,), np.int32))
+        if into is None:
+            into = Fitted.empty(n_thetas, n, points.shape[1])
+        for name, array in into.arrays().items():
+            self.executor.download(self.pool.get(name, 0), array)
+        return into.solved()
 
     def _points(self, points: Doubles, padded: int) -> None:
         n, dims = points.shape
@@ -239,7 +217,7 @@ class Sweeps:
         self._placed = raw, place = self._raw("points", points)
         self.executor.launch(
             kernel, open_size(padded), None, x=raw, **place, n=n, n_padded=padded,
-            shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=2.0**-self.basis.exponent,
+            shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=self._numbers["unit"],
             query=query, query_z=query_z,
         )  # fmt: skip
         if self.basis.flat:
@@ -322,6 +300,6 @@ class Sweeps:
             kernel, (groups * wg,), (wg,), moments=get("moments", 0), n_parts=tiling.parts, n_head=tiling.uncut,
             n_thetas=n_thetas, n_rows=n, n_padded=tiling.padded, penalty=get("penalty", 0), points=points, **place,
             query_z=get("query_z", 0), nearest=get("nearest", 0), rate=get("rate", 0), thetas=get("thetas", 0),
-            basis=get("basis", 0), target_shift=self.basis.target_shift, target_scale=self.basis.target_scale,
-            fits=fits, coefficients=coefficients,
+            basis=get("basis", 0), target_shift=self._numbers["target_shift"],
+            target_scale=self._numbers["target_scale"], fits=fits, coefficients=coefficients,
         )  # fmt: skip

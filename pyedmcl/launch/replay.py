@@ -29,10 +29,22 @@ _MOST_CONSTANT = 1 << 20  # bytes of what a small call has copied once
 
 T = TypeVar("T")
 Arrays = Mapping[str, NDArray[Any]]
-# One copy or launch, done again with the executor, the inputs and the outputs of another call.
-_Step = Callable[["Executor", Arrays, Arrays], Any]
+# One copy or launch, done again with the executor, the inputs, the outputs and the numbers of another call.
+_Step = Callable[["Executor", Arrays, Arrays, Mapping[str, float]], Any]
 # Where a copy begins in the array called so, and how many elements it has.
 _Place = tuple[str, int, int]
+
+
+class NamedNumber(float):
+    """A number among the arguments of a launch that is another one in the next call, by its name."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __new__(cls, name: str, value: float) -> NamedNumber:
+        made = super().__new__(cls, value)
+        made.name = name
+        return made
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,7 @@ class _Sequence:
     Attributes
     ----------
     steps : list of callable
-        Each does one step again, given executor, inputs and outputs.
+        Each does one step again, given executor, inputs, outputs and numbers.
     questions : tuple
         Which parameters were asked for, for provenance.
     outcome : Any
@@ -57,8 +69,9 @@ class _Sequence:
 
 
 def replayed(
-    executor: Executor, key: Hashable, inputs: Arrays, outputs: Arrays, work: Callable[[Executor], T]
-) -> T:
+    executor: Executor, key: Hashable, inputs: Arrays, outputs: Arrays, work: Callable[[Executor], T],
+    numbers: Mapping[str, float] | None = None,
+) -> T:  # fmt: skip
     """What ``work`` returns, after it, or what it did before in a call of the same key, has filled ``outputs``.
 
     Parameters
@@ -72,6 +85,8 @@ def replayed(
     work : callable
         Given an executor, does it all: it allocates what it needs by pools that have a shape, and releases them. What
         it returns is kept, and must follow from the key.
+    numbers : mapping of str to float, optional
+        Arguments of launches that are others in each call, which ``work`` passes as :class:`NamedNumber`.
     """
     footing = None if is_noting() else source.footing()
     if footing is None:
@@ -83,7 +98,7 @@ def replayed(
         try:
             source.ask_again(found.questions)
             for step in found.steps:
-                step(executor, inputs, outputs)
+                step(executor, inputs, outputs, numbers or {})
         except BaseException:
             held.release()
             raise
@@ -205,7 +220,7 @@ class _Recorder:
         buffer = self._executor.upload(array, into, offset)
         if name is not None:
             self.steps.append(
-                lambda executor, inputs, outputs: executor.upload(inputs[name], buffer, offset)
+                lambda executor, inputs, outputs, numbers: executor.upload(inputs[name], buffer, offset)
             )
             self._used[id(buffer)] = buffer
         elif offset or array.nbytes > _MOST_CONSTANT:
@@ -221,7 +236,7 @@ class _Recorder:
         else:
             name, first, end = place
             self.steps.append(
-                lambda executor, inputs, outputs: executor.download(
+                lambda executor, inputs, outputs, numbers: executor.download(
                     buffer, outputs[name].reshape(-1)[first:end], offset
                 )
             )
@@ -232,12 +247,16 @@ class _Recorder:
         self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Any
     ) -> Event:
         event = self._executor.launch(kernel, global_size, local_size, **arguments)
+        others = {argument: value.name for argument, value in arguments.items() if type(value) is NamedNumber}
         for value in arguments.values():
             if hasattr(value, "nbytes"):
                 self._used[id(value)] = value
-        self.steps.append(
-            lambda executor, inputs, outputs: executor.launch(kernel, global_size, local_size, **arguments)
-        )
+
+        def again(executor: Executor, inputs: Arrays, outputs: Arrays, numbers: Mapping[str, float]) -> Event:
+            own = {argument: numbers[name] for argument, name in others.items()} if others else {}
+            return executor.launch(kernel, global_size, local_size, **{**arguments, **own})
+
+        self.steps.append(again)
         return cast("Event", _Waited(event, self))
 
     def _place_of(self, array: NDArray[Any]) -> _Place | None:

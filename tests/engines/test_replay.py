@@ -31,10 +31,10 @@ def bits(result):
     return [np.asarray(getattr(result, name)).tobytes() for name in ("predicted", "variance", "rho", "mae", "rmse")]
 
 
-def alone(x, device, **given):
+def alone(x, device, function=pyedmcl.simplex, **given):
     """Of a device that keeps nothing."""
     open_device(device).sets.clear()
-    return pyedmcl.simplex(x, device=device, **given)
+    return function(x, device=device, **given)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,46 @@ def test_other_data_of_the_same_shape_give_their_own_bits(device, recordings, gi
     assert len(recordings) == 1
     for name in ("tuning", "parameters", "grade", "neighbors", "kernels"):
         assert [one.provenance[name] for one in found] == [one.provenance[name] for one in expected]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"E": 3, "theta": 2.0}, {"E": 2, "theta": [0.0, 1.5], "dtype": "float64"}, {"E": 4, "knn": 40}, {"E": 20}],
+    ids=str,
+)
+def test_local_fits_of_other_data(device, recordings, given):
+    """Their bases have numbers of their own, which launches are told."""
+    data = [(1 + 9 * seed) * series(seed, 400) + 100 * seed for seed in range(3)]
+    expected = [alone(x, device, pyedmcl.smap, **given) for x in data]
+    open_device(device).sets.clear()
+    recordings.clear()
+    found = [pyedmcl.smap(x, device=device, **given) for x in data]
+    assert [bits(one) for one in found] == [bits(one) for one in expected]
+    assert [one.coefficients.tobytes() for one in found] == [one.coefficients.tobytes() for one in expected]
+    assert len(recordings) == 1
+    for name in ("tuning", "parameters", "grade", "kernels"):
+        assert [one.provenance[name] for one in found] == [one.provenance[name] for one in expected]
+
+
+def test_local_fits_of_other_rows_and_kinds(device):
+    x, gappy, other = series(1), series(2), series(3)
+    gappy[40] = np.nan
+    table = np.column_stack([x, other])
+    cases = [(x, {}), (gappy, {}), (x[:-1], {}), (x, {"theta": 2.0}), (x, {"theta": [1.0, 2.0]}), (x, {"E": 3}),
+             (x, {"exclusion_radius": 4}), (x, {"knn": 20}), (x, {"pred": other}), (x, {"pred": series(4, 90)}),
+             (x, {"pred": series(4, 190)}), (x, {"lib_range": (0, 90)}), (x, {"lib_range": (20, 110)}),
+             (x, {"pred_range": (60, 100)}), (x, {"target": other}), (x, {"solver": "ridge", "alpha": 0.5}),
+             (x, {"solver": "ridge", "alpha": 5.0}), (table, {"E": None, "embedded": True, "target": x}),
+             (x, {"singular_values": True}), (x, {"generate_steps": 3}), (np.zeros(60) + x[:60] * 1e-200, {}),
+             (np.ones(80), {})]  # fmt: skip
+    cases = [(data, {"E": 2, "theta": 1.0} | given) for data, given in cases]
+
+    def fits(result):
+        return [*bits(result), result.coefficients.tobytes()]
+
+    expected = [fits(alone(data, device, pyedmcl.smap, **given)) for data, given in cases]
+    for _ in range(2):
+        assert [fits(pyedmcl.smap(data, device=device, **given)) for data, given in cases] == expected
 
 
 def test_gaps_other_shapes_and_options_are_not_those_that_were_recorded(device):
