@@ -1,4 +1,5 @@
-## A part of recurrence_batch.cl.mako: blocks and lines of a matrix that a work-item has for itself, in vectors (on processors).
+## A part of recurrence_batch.cl.mako, for processors: a work-item has a matrix for itself and goes through it in vectors.
+## recurrence_batch_group.mako has the same functions for GPUs, and shows how cells lie in words.
 ##
 ## Blocks of 32 x 32 cells are transposed in two vectors, in the five stages of transpose.clh: within each 2 J x 2 J bits the
 ## two off-diagonal blocks of J x J bits change places. A stage keeps half of the bits of each word and takes the others from
@@ -7,11 +8,14 @@
 ## Of lines, as many as a vector has lanes are walked together, 64 cells of each at a time. A step takes the next edge of each
 ## line and counts the run that ends there; a line that has none left counts in a spare bin. So branches do not depend on the
 ## cells of one line: steps go on until no line has an edge left, and neighbouring lines are alike.
-## Where float64 decides, nearly all cells are first found in float32, in vectors of twice as many numbers. A sum below ``low`` of a
-## limit's guard band is below the limit in float64, too, and one of ``high`` and more is not (recurrence/guard_band.py). Where
-## any of 32 x 16 cells is between the two, all of these are found again.
+
+## ---- Cells, where float64 decides ----
+## Nearly all cells are first found in float32, in vectors of twice as many numbers. A sum below ``low`` of a limit's guard band
+## is below the limit in float64, too, and one of ``high`` and more is not (recurrence/guard_band.py). Where any of 32 x 16
+## cells is between the two, all of these are found again in float64.
 <%def name="screen_bits()">
-// Points of a side in float32, [coordinate][pitch] or, of lags, one after the other.
+// Copies the points of a side as float32: [coordinate][pitch], or, where coordinates are lags of one series, that series. It
+// goes on to the next multiple of 32 points, since whole words of cells are found.
 static void copy_coarse(global const real* from, const int step, const int n, const int pitch, global float* to) {
 %if not embedded:
   for (int t = 0; t < (n + 31) / 32 * 32 + ${m - 1} * step; ++t) to[t] = (float)from[t];
@@ -21,6 +25,8 @@ static void copy_coarse(global const real* from, const int step, const int n, co
 %endif
 }
 
+// Finds all cells: word j of column a has cells 32 j .. 32 j + 31. x, y are the points in float64, x32, y32 in float32. limits:
+// the limit itself and, of a corridor, the inner one; then both ends of the guard band of each.
 static void screen_bits(global const real* x, global const real* y, const int step_x, const int step_y,
                         global const float* x32, global const float* y32, const int n_a, const int n_b, const int stride,
                         const int pitch, global const real* limits, global uint* bits) {
@@ -34,7 +40,7 @@ step = {"x": "step_x", "y": "step_y"} if not embedded else {"x": "pitch", "y": "
 %for e in range(m):
       const float16 x${e} = vload16(0, x32 + a + ${e} * ${step["x"]});
 %endfor
-      uint16 word = 0, perhaps = 0, bit = 1;
+      uint16 word = 0, perhaps = 0, bit = 1;  // cells that surely are recurrent, those that may be, and the cell at work
 #pragma unroll 8
       for (int b = 0; b < 32; ++b) {
         global const float* at = y32 + 32 * j + b;
@@ -50,7 +56,7 @@ step = {"x": "step_x", "y": "step_y"} if not embedded else {"x": "pitch", "y": "
         perhaps |= as_uint16(s < high${" & s >= inner_low" if corridor else ""}) & bit;
         bit += bit;
       }
-      const uint16 open = (word ^ perhaps) & within;
+      const uint16 open = (word ^ perhaps) & within;  // float32 cannot tell
       const uint8 open8 = open.lo | open.hi;
       const uint4 open4 = open8.lo | open8.hi;
       if (open4.x | open4.y | open4.z | open4.w)
@@ -69,6 +75,7 @@ kept = {8: 0x00ff00ff, 4: 0x0f0f0f0f, 2: 0x33333333, 1: 0x55555555}
 def rows(choose):
     return "(uint16)(" + ", ".join(choose(row) for row in range(16)) + ")"
 %>
+// Transposes a block in two vectors of 16 words: ``upper`` has its rows 0 .. 15, ``lower`` 16 .. 31.
 static void transpose_block(uint16* upper, uint16* lower) {
   uint16 a = bitselect(*lower << 16, *upper, (uint16)0x0000ffffu), b = bitselect(*upper >> 16, *lower, (uint16)0xffff0000u);
 %for j, mask in kept.items():
@@ -84,7 +91,7 @@ static void transpose_block(uint16* upper, uint16* lower) {
 }
 
 %if symmetric:
-// Words below the diagonal of blocks, from those above it.
+// Fills the blocks below the diagonal of a symmetric matrix: each is the transpose of one above it.
 static void mirror_bits(const int words, const int stride, global uint* bits) {
   for (int j = 1; j < words; ++j)
     for (int i = 0; i < j; ++i) {

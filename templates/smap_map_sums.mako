@@ -1,8 +1,14 @@
 ## A part of smap_map.cl.mako: the sums of a tile of predictions, and how those of all tiles become Pearson's rho.
 ##
-## Predictions are never written. For each tile and column `sums` gets the rows counted, the means of predictions and of
-## observations, and the sums of products of what differs from these means, which lose nothing where predictions hardly vary or
-## a series drifts; smap_score joins the tiles in double.
+## Predictions are never written. For each tile of rows and each column `sums` gets six numbers: the rows counted, the means of
+## predictions and of observations, and the sums of products of what differs from these means. Around the tile's own means
+## little is lost where predictions hardly vary or a series drifts, even in float32. The kernel smap_score then joins the tiles
+## in double.
+##
+##   sums   [library][tile][n, mean_p, mean_o, pp, oo, po][column]
+##
+## The tile of predictions lies in registers where a work-item has all rows of its part there, and else in local memory
+## (`p_tile`).
 
 <%!
 def where_counted(value, gaps):

@@ -1,18 +1,19 @@
-## A part of smap_map.cl.mako: the kernel for matrix units (clkernels/matrix_units.clh), which multiply 16 rows of H by 8 targets for
-## 16 library rows at once.
+## A part of smap_map.cl.mako: the kernel for matrix units (clkernels/matrix_units.clh), which multiply 16 rows of H by 8
+## targets for 16 library rows at once.
 ##
-## H is never stored: each work-item makes the very numbers of H that it gives to the units. A group waits once for `step` library
-## rows, when their states and targets have come into local memory, so that some of its work-items make H while others multiply.
+## H is never stored: each work-item makes the very numbers of H that it gives to the units. A group waits once for `step`
+## library rows, when their states and targets have come into local memory, so that some of its work-items make H while others
+## multiply.
 ##
 ##   group = library x ROWS rows x TARGETS targets
 ##     32 work-items that are executed together: 16 rows, all targets of the group, by eights
 ##       work-item i: H of rows i / 4 and i / 4 + 8 for library rows i % 4 + 0, 4, 8, 12
 ##                    p of the same rows, targets i % 4 * 2 and i % 4 * 2 + 1 of each eight
 ##
-## Units multiply numbers of 11 bits, so each number is split into two halves (the type half), and three products are added.
-## The exponents of halves reach from 2^-24 to 2^15. So each target is scaled by a power of two that takes its largest value to 2^13,
-## and each row of H by one that takes the root of (1, z_t) . g_t there, which no |H_ts| passes: H_ts is an inner product of the
-## state's vector with weight, whose own share in the fit is 1 at most, and of (1, z_t), and weights are at most 1.
+## Units multiply numbers of 11 bits, so each number is split into two halves (the type half), and three products are added. The
+## exponents of halves reach from 2^-24 to 2^15. So each target is scaled by a power of two that takes its largest value to
+## 2^13, and each row of H by one that takes the root of (1, z_t) . g_t there, which no |H_ts| passes: H_ts is an inner product
+## of the state's vector with weight, whose own share in the fit is 1 at most, and of (1, z_t), and weights are at most 1.
 ##
 ## smap_arrange splits the targets once for all libraries, in the order in which work-items need them.
 <%def name="kernels()">
@@ -25,7 +26,8 @@ stride = -(-(columns - 8) // 32) * 32 + 8  # of a row of predictions: work-items
 staged = step * (state + columns)  # numbers of a step: the two halves of a target take as much as a float
 parts = max(wg // columns, 1)  # of the rows, when predictions are summed
 %>
-// Number i of row t: coordinates, centre, g (scaled), the distance of the nearest row, and the rate of the weights.
+// Number i of what H needs of row t: its E coordinates, the E of the centre, the E + 1 of g (scaled, so that H has room in the
+// exponents of halves), the distance of the nearest row, and the rate of the weights.
 #define OF_ROW(i, t, factor)                              \
   ((i) < 2 * E ? columns[(size_t)(i) * n_padded + (t)]    \
                : fits[(size_t)((i) - 2 * E) * n_padded + (t)] * ((i) <= 3 * E ? (factor) : (real)1))
@@ -33,7 +35,9 @@ parts = max(wg // columns, 1)  # of the rows, when predictions are summed
 // A power of two that takes numbers up to `largest` to 2^13 or above, but not to 2^14.
 inline real to_halves(const real largest) { return ldexp((real)1, 13 - ilogb(fmin(fmax(largest, 1e-25f), 1e25f))); }
 
-// The group of eight targets get_group_id(0): what the units need of them, and the inverse of the factor of each.
+// A group arranges the eight targets get_group_id(0), for all libraries: it finds the largest value of each, scales by the
+// power of two that follows, splits the values into halves, and writes these as the units take them. scales gets the inverse
+// factors.
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void smap_arrange(global const real* restrict targets, const int target_stride, const int first, const int n_rows,
                   const int column_begin, const int column_end, global uint* restrict arranged, global real* restrict scales) {
