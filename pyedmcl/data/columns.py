@@ -36,25 +36,25 @@ def select(
                 ambiguous.add(key)
     # With integer labels a position would silently pick another series than the label meant.
     positions = not any(isinstance(label, numbers.Integral) for label in labels)
-    found: list[int] = []
+    chosen: list[int] = []
     missing: list[object] = []
     for item in wanted:
         if item in ambiguous:
             raise InputError(f"{what}: several columns are called {shown(item)}; rename them, or choose by position")
         if item in by_label:
-            found.append(by_label[item])
+            chosen.append(by_label[item])
         elif positions and isinstance(item, int) and -len(labels) <= item < len(labels):
-            found.append(item % len(labels))
+            chosen.append(item % len(labels))
         else:
             missing.append(item)
     if missing:
         raise InputError(f"{what}: no column {some(missing)}; there are {len(labels)}: {some(labels)}")
-    if len(set(found)) != len(found):
-        again = [labels[i] for i, count in counts(found).items() if count > 1]
+    if len(set(chosen)) != len(chosen):
+        again = [labels[i] for i, count in counts(chosen).items() if count > 1]
         raise InputError(f"{what}: {argument}= names {some(again)} more than once; name each once")
-    if not found:
+    if not chosen:
         raise InputError(f"{what}: {argument}= is empty; name at least one of {some(labels)}")
-    return found
+    return chosen
 
 
 def leaves_out(labels: Sequence[object], columns: Sequence[str | int] | str | int | None) -> bool:

@@ -33,26 +33,26 @@ def times_at(time: Array | None, rows: NDArray[np.int_]) -> Array | None:
         return None
     n = len(time)
     inside = (rows >= 0) & (rows < n)
-    found = time[np.clip(rows, 0, n - 1)]
+    times = time[np.clip(rows, 0, n - 1)]
     if inside.all():
-        return found
+        return times
     before, behind = rows < 0, rows >= n
     kind = time.dtype.kind
     if kind not in "iufMm":
-        found[~inside] = ""
-        return found
+        times[~inside] = ""
+        return times
     step = _step(time)
     if step is None:
-        found = found if kind in "fMm" else found.astype(np.float64)
-        found[~inside] = np.nan if kind in "iuf" else np.array("NaT", time.dtype)
-        return found
+        times = times if kind in "fMm" else times.astype(np.float64)
+        times[~inside] = np.nan if kind in "iuf" else np.array("NaT", time.dtype)
+        return times
     if isinstance(step, _Months):
-        found[before] = step.after(time[0], rows[before])
-        found[behind] = step.after(time[-1], rows[behind] - (n - 1))
-        return found
-    found[before] = (time[0] + rows[before] * step).astype(time.dtype)
-    found[behind] = (time[-1] + (rows[behind] - (n - 1)) * step).astype(time.dtype)
-    return found
+        times[before] = step.after(time[0], rows[before])
+        times[behind] = step.after(time[-1], rows[behind] - (n - 1))
+        return times
+    times[before] = (time[0] + rows[before] * step).astype(time.dtype)
+    times[behind] = (time[-1] + (rows[behind] - (n - 1)) * step).astype(time.dtype)
+    return times
 
 
 class _Months:

@@ -126,25 +126,25 @@ class _Settling:
         """
         changed: dict[str, Any] = {}
         groups: Groups | None = None
-        for number, (name, given) in enumerate(data.items()):
-            value = evaluated(given)
-            if value is not given:
+        for number, (name, argument) in enumerate(data.items()):
+            value = evaluated(argument)
+            if value is not argument:
                 changed[name] = value
             if not may_have_times(value):
                 changed |= self._of_several(value, name)
                 continue
-            rest, own = value, None
+            rest, own_groups = value, None
             if self.keys is not None:
-                rest, own = take_groups(value, self.keys, name, required=not number)
-                groups = groups if number else own
-            found = self._filled(rest, name, own if name in _OTHER_ROWS else own or groups)
-            if found is None:
+                rest, own_groups = take_groups(value, self.keys, name, required=not number)
+                groups = groups if number else own_groups
+            filled = self._filled(rest, name, own_groups if name in _OTHER_ROWS else own_groups or groups)
+            if filled is None:
                 continue
-            changed[name] = with_rows(rest, found.rows, found.time)
+            changed[name] = with_rows(rest, filled.rows, filled.time)
             if not number:
-                changed |= _moved(found, self.bound, "pred" in data)
-                if own is not None:
-                    changed["groups"] = replace(own, codes=own.codes[found.owner])
+                changed |= _moved(filled, self.bound, "pred" in data)
+                if own_groups is not None:
+                    changed["groups"] = replace(own_groups, codes=own_groups.codes[filled.owner])
         if "groups" in changed:  # the labels of rows are known: other data are without them from here on
             for name in list(data)[1:]:
                 if name not in changed:

@@ -158,8 +158,8 @@ def _on_series_of(
 ) -> tuple[list[Remark], list[int]]:
     """Remarks on one series, in each group by itself, and the rows of its cycles."""
     if groups is None:
-        found, period = _on_series(name, near_one(values)[0])
-        return found, [period] if period else []
+        remarks, period = _on_series(name, near_one(values)[0])
+        return remarks, [period] if period else []
     labels = groups.names.tolist()
     parts = [_on_series(name, near_one(values[groups.codes == number])[0]) for number in range(len(labels))]
     texts = said_once(
@@ -174,32 +174,32 @@ def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], in
     present = values[there]
     if not present.size or float(np.ptp(present)) == 0:
         return [Remark("constant", name, "there is nothing but one value or gaps, which no skill can be had of")], 0
-    found = []
+    remarks = []
     if not there.all():
         gaps = int((~there).sum())
         told = f"{gaps:,} of {len(values):,} rows {'is a gap' if gaps == 1 else 'are gaps'}"
-        found.append(Remark("gaps", name, told))
+        remarks.append(Remark("gaps", name, told))
     different, counts = np.unique(present, return_counts=True)
     if float(counts[counts > 1].sum()) > _MANY_TIES * present.size and different.size < _FEW_VALUES * present.size:
-        found.append(Remark(
+        remarks.append(Remark(
             "ties", name,
             f"there are {different.size:,} different values in {present.size:,} rows: many states are equal, and which "
             "of them are nearest is decided by their rows",
         ))  # fmt: skip
     choice = choose(values)
     if choice.steps:
-        found.append(Remark(
+        remarks.append(Remark(
             "wanders", name,
             "it does not return to a mean: two such series seem to be linked by chance. Take differences, or "
             "surrogates that wander too (surrogate='auto')",
         ))  # fmt: skip
     if choice.trend:
         share = explained(values, line(values, there), there)
-        found.append(Remark("trend", name, f"a straight line explains {share:.0%} of its variance"))
+        remarks.append(Remark("trend", name, f"a straight line explains {share:.0%} of its variance"))
     if choice.period:
         rest = values - line(values, there) if choice.trend else values
         share = explained(rest, mean_cycle(rest, there, choice.period), there)
         if share < _LEAST_SHARE:
-            return found, 0
-        found.append(Remark("season", name, f"a cycle of {choice.period} rows explains {share:.0%} of its variance"))
-    return found, choice.period
+            return remarks, 0
+        remarks.append(Remark("season", name, f"a cycle of {choice.period} rows explains {share:.0%} of its variance"))
+    return remarks, choice.period

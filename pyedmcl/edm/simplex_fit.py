@@ -208,18 +208,18 @@ def project_alike(
     library = lay_out(ready, search, n, search.library_end)
     query = library if search.library_end == n else lay_out(ready, search, n, n)
     targets = future(np.array([one.goal for one in projections], np.float64), p.Tp)
-    found, searcher = project_each(executor, search, targets, library, query, request)
-    means = [own.mean[one.rows] for one, own in zip(projections, found, strict=True)]
-    spreads = [own.variance[one.rows] for one, own in zip(projections, found, strict=True)]
+    predicted, searcher = project_each(executor, search, targets, library, query, request)
+    means = [own.mean[one.rows] for one, own in zip(projections, predicted, strict=True)]
+    spreads = [own.variance[one.rows] for one, own in zip(projections, predicted, strict=True)]
     if len({len(mean) for mean in means}) > 1:
         forecasts = [
             _measured(one, mean, spread, own.shift, own.noise)
-            for one, mean, spread, own in zip(projections, means, spreads, found, strict=True)
+            for one, mean, spread, own in zip(projections, means, spreads, predicted, strict=True)
         ]
         return forecasts, Record.of(searcher)
     observed = np.array([one.observed for one in projections])
-    shifted = np.array([mean - own.shift for mean, own in zip(means, found, strict=True)])
-    rho = scores.pearson(shifted, observed, np.array([own.noise for own in found]))
+    shifted = np.array([mean - own.shift for mean, own in zip(means, predicted, strict=True)])
+    rho = scores.pearson(shifted, observed, np.array([own.noise for own in predicted]))
     wrong = scores.errors_of_rows(np.array(means), observed)
     measured = zip(means, spreads, rho.tolist(), wrong, strict=True)
     return [Forecast(mean, spread, r, *off) for mean, spread, r, off in measured], Record.of(searcher)
@@ -236,8 +236,8 @@ def project(
 ) -> tuple[Forecast, Record]:
     """Predict the rows of a projection."""
     problem, library, query = laid_out(p, dtype)
-    found, record = project_once(executor, problem, future(p.goal, p.Tp), library, query, p.library_mask, request)
-    return _measured(p, found.mean[p.rows], found.variance[p.rows], found.shift, found.noise), record
+    predicted, record = project_once(executor, problem, future(p.goal, p.Tp), library, query, p.library_mask, request)
+    return _measured(p, predicted.mean[p.rows], predicted.variance[p.rows], predicted.shift, predicted.noise), record
 
 
 def generate(

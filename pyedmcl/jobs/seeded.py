@@ -46,21 +46,21 @@ def seeded_folder(
         Others work there, and this process has not joined.
     """
     # Before anything is touched. An empty folder is nobody's, and has no seed.
-    known = _stored_seed(path) if seed is None else seed
+    decided = _stored_seed(path) if seed is None else seed
     try:
-        is_ours(path, identity(known or 0), "out")
+        is_ours(path, identity(decided or 0), "out")
     except StoreMismatchError:
-        if known is not None or (known := _stored_seed(path)) is None:
+        if decided is not None or (decided := _stored_seed(path)) is None:
             raise
-        is_ours(path, identity(known), "out")  # another process has begun it a moment ago
+        is_ours(path, identity(decided), "out")  # another process has begun it a moment ago
     if begin is None:
         require_alone(path)
     with Member(path, device) as member:
         member.enter()
-        if known is None:
-            known = int(member.decide("seed", secrets.randbits(_SEED_BITS)))
-        mark(path, blocks, identity(known), "out")
-        yield member, known
+        if decided is None:
+            decided = int(member.decide("seed", secrets.randbits(_SEED_BITS)))
+        mark(path, blocks, identity(decided), "out")
+        yield member, decided
 
 
 def _stored_seed(path: Path) -> int | None:

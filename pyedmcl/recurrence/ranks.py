@@ -100,27 +100,27 @@ class Ranks:
         -------
         ndarray (candidates,) or (columns, candidates)
         """
-        own = limits.ndim == 2
-        n = len(limits) if own else self.problem.n_columns
-        width = n if own else min(n, _COLUMNS)
+        of_columns = limits.ndim == 2
+        n = len(limits) if of_columns else self.problem.n_columns
+        width = n if of_columns else min(n, _COLUMNS)
         counted = np.zeros((self.candidates, width), np.uint32)
         total = np.zeros(self.candidates, np.int64)
-        kernel = build(self.executor, self._spec, {**self._values, "per_column": own})
+        kernel = build(self.executor, self._spec, {**self._values, "per_column": of_columns})
         buffers = [self.executor.upload(np.ascontiguousarray(limits, self.dtype)), self.executor.upload(counted)]
         try:
             for first in range(begin, begin + n, width):
-                some = np.zeros((self.candidates, min(width, begin + n - first)), np.uint32)
-                self.executor.upload(some, buffers[1])
+                block = np.zeros((self.candidates, min(width, begin + n - first)), np.uint32)
+                self.executor.upload(block, buffers[1])
                 self._sweep(
-                    kernel, some.shape[1], self.candidates, limits=buffers[0], counts=buffers[1], column_begin=first
+                    kernel, block.shape[1], self.candidates, limits=buffers[0], counts=buffers[1], column_begin=first
                 )
-                self.executor.download(buffers[1], some)
-                total += some.sum(axis=1, dtype=np.int64)
-                counted = some
+                self.executor.download(buffers[1], block)
+                total += block.sum(axis=1, dtype=np.int64)
+                counted = block
         finally:
             for buffer in buffers:
                 buffer.release()
-        return counted.T.astype(np.int64) if own else total
+        return counted.T.astype(np.int64) if of_columns else total
 
     def between(self, low: float, high: float) -> NDArray[Any]:
         """The distances in (low, high], ascending; there must be at most :data:`_GATHERED`."""
