@@ -112,14 +112,14 @@ class Hello:
         with cancelled(self._answers.futures):
             self._submit()
             while True:
-                found = self._answers.next(LOOK_SECONDS)
-                if found is None:
+                answered = self._answers.next(LOOK_SECONDS)
+                if answered is None:
                     waiting.look()
                     continue
                 try:
-                    return checked(result_of(self._pool, found[1], str))
+                    return checked(result_of(self._pool, answered[1], str))
                 except UnfinishedError:
-                    self._answers.add(found[1])
+                    self._answers.add(answered[1])
                 except LostError as error:
                     lost += 1
                     if lost >= MOST_LOSSES:

@@ -115,12 +115,12 @@ class Job:
             if not self.futures:
                 time.sleep(self._pause)  # others who share the store compute what is left
                 continue
-            found = self._answers.next(LOOK_SECONDS if self._seen else 0.05)
-            if found is not None:
-                self._take(*found)
+            answered = self._answers.next(LOOK_SECONDS if self._seen else 0.05)
+            if answered is not None:
+                self._take(*answered)
             if time.monotonic() - self._looked > LOOK_SECONDS:
                 self._workers, self._looked = self._pool.workers(), time.monotonic()
-            if found is not None or self._workers != 0:
+            if answered is not None or self._workers != 0:
                 waiting.heard()
             else:
                 waiting.look()

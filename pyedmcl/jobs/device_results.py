@@ -33,15 +33,15 @@ def arrays_of(out: Any, wanted: Mapping[str, tuple[tuple[int, ...], Any]]) -> li
     InputError
         Other arrays are needed; with what to give instead.
     """
-    given = list(out) if isinstance(out, (list, tuple)) else [out]
-    if len(given) != len(wanted):
-        raise InputError(f"out=: arrays on the device are needed for {', '.join(wanted)}, and {len(given)} were given")
-    found = []
-    for array, (name, (shape, dtype)) in zip(given, wanted.items(), strict=True):
+    arrays = list(out) if isinstance(out, (list, tuple)) else [out]
+    if len(arrays) != len(wanted):
+        raise InputError(f"out=: arrays on the device are needed for {', '.join(wanted)}, and {len(arrays)} were given")
+    foreign = []
+    for array, (name, (shape, dtype)) in zip(arrays, wanted.items(), strict=True):
         held = described(array, f"out= ({name})")
         held.require(shape, dtype)
-        found.append(held)
-    return found
+        foreign.append(held)
+    return foreign
 
 
 def runner_at(arrays: Sequence[ForeignArray], device: DeviceNames, dtype: str) -> LocalRunner:

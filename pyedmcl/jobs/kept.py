@@ -69,10 +69,11 @@ def kept_in(
 ) -> Iterator[Kept]:
     """A folder of kept steps; parameters and errors as for :func:`.seeded.seeded_folder`."""
     blocks = 1 if begin is None else _PIECES
-    with seeded_folder(folder, begin, device, seed, lambda own: {**identity(own), **STEPS}, blocks) as (member, known):
-        found = read_identity(folder)
-        pieces = blocks if found is None else found[0]  # as who began has cut
-        yield Kept(folder, member, begin or 0.0, known, pieces)
+    named = lambda seed: {**identity(seed), **STEPS}  # noqa: E731
+    with seeded_folder(folder, begin, device, seed, named, blocks) as (member, decided):
+        stored = read_identity(folder)
+        pieces = blocks if stored is None else stored[0]  # as who began has cut
+        yield Kept(folder, member, begin or 0.0, decided, pieces)
 
 
 class KeepingRunner:
@@ -162,11 +163,11 @@ class StepSink(PartsSink):
 
     def hand_on(self, sink: Sink) -> Record:
         """Give all that is kept to another sink, whose blocks may be others; returns how it came about."""
-        record, each = Record(), []
+        record, of_blocks = Record(), []
         for head, arrays in self._read_all():
             record = record.joined(Record(searched=tuple(as_searched(one) for one in head["searched"])))
-            each.append(list(arrays.values()))
-        layers = [parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in zip(*each, strict=True)]
+            of_blocks.append(list(arrays.values()))
+        layers = [parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in zip(*of_blocks, strict=True)]
         while isinstance(block := sink.claim(), Block):
             sink.write(block, BlockResult([layer[block.begin : block.end] for layer in layers]))
         return record

@@ -94,13 +94,13 @@ def read_manifest(path: Path, attributes: dict[str, Any]) -> Manifest:
         )
     try:
         # Those who look at the result with other tools may add attributes beside ours.
-        own = {"names": attributes["names"], "pyedmcl": record}
+        ours = {"names": attributes["names"], "pyedmcl": record}
         if record["format"] == FORMATS[-1]:
-            own["targets"] = attributes["targets"]
+            ours["targets"] = attributes["targets"]
         stored = record.pop(_SUM, None)  # format 1 had none
-        if stored != (None if record["format"] == FORMATS[0] else digest_of(own)):
+        if stored != (None if record["format"] == FORMATS[0] else digest_of(ours)):
             raise DamagedError("its checksum differs")
-        return Manifest.from_attributes(own)
+        return Manifest.from_attributes(ours)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise StoreError(
             f"the manifest of {path} is damaged ({error}): bring {path / zarr3.METADATA} back from a copy, or remove "

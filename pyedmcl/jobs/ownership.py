@@ -32,13 +32,13 @@ def read_identity(folder: Path) -> tuple[int, dict[str, Any]] | None:
     OSError
         It cannot be read.
     """
-    found = read_checked(folder / IDENTITY, required=True)
-    if found is None:
+    record = read_checked(folder / IDENTITY, required=True)
+    if record is None:
         return None
     try:
-        if found["format"] != _FORMAT:
-            raise DamagedError(f"its format is {found['format']}")
-        return int(found["blocks"]), dict(found["identity"])
+        if record["format"] != _FORMAT:
+            raise DamagedError(f"its format is {record['format']}")
+        return int(record["blocks"]), dict(record["identity"])
     except (LookupError, TypeError, ValueError) as error:
         raise DamagedError(str(error)) from error
 

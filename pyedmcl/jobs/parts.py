@@ -75,16 +75,16 @@ def part_name(begin: int, end: int) -> str:
 
 def covered(folder: Path) -> list[tuple[int, int]]:
     """Ranges of blocks that are done, ascending; what lies within a larger one is left out."""
-    found: list[tuple[int, int]] = []
+    disjoint: list[tuple[int, int]] = []
     try:
         names = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
     ranges = [(int(match[1]), int(match[2])) for name in names if (match := _PART.fullmatch(name))]
     for begin, end in sorted(ranges, key=lambda one: (one[0], -one[1])):
-        if not found or end > found[-1][1]:
-            found.append((begin, end))
-    return found
+        if not disjoint or end > disjoint[-1][1]:
+            disjoint.append((begin, end))
+    return disjoint
 
 
 def blocks_in(folder: Path) -> int:
@@ -94,13 +94,13 @@ def blocks_in(folder: Path) -> int:
 
 def entries_in(folder: Path) -> list[dict[str, Any]]:
     """What is told of the blocks that are done: when, and by whom; nothing of files that cannot be read."""
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for begin, end in covered(folder):
         part = folder / part_name(begin, end)
         # It may have been joined to its neighbour meanwhile, or be damaged.
         with contextlib.suppress(Exception), np.load(part, allow_pickle=False) as held:
-            found += json.loads(bytes(held["head"])).get("done", ())
-    return found
+            entries += json.loads(bytes(held["head"])).get("done", ())
+    return entries
 
 
 class PartsSink:

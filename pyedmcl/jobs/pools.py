@@ -56,9 +56,9 @@ def likely_workers(client: Any) -> int:
     """How many workers a client may have, where it does not tell: this only decides how finely a job is cut."""
     for name in ("num_workers", "_max_workers"):  # mpi4py; concurrent.futures and loky
         with contextlib.suppress(Exception):
-            found = getattr(client, name)
-            if isinstance(found, int) and found > 0:
-                return found
+            count = getattr(client, name)
+            if isinstance(count, int) and count > 0:
+                return count
     return os.cpu_count() or 1
 
 

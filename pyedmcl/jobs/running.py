@@ -156,18 +156,18 @@ class OpenProblem:
                     if self._engine is None:
                         self._engine = self._problem.open(self._executor)
                     return self._engine.block(block, into, report)
-            except MemoryError as found:
-                error = found if isinstance(found, DeviceMemoryError) else host_refusal(found)
+            except MemoryError as caught:
+                error = caught if isinstance(caught, DeviceMemoryError) else host_refusal(caught)
                 refusals.append(str(error))
                 # An error that names a kernel may mean that its work-group is too large for the device. Half of the
                 # memory is tried once; if that does not help, tuning.retry tries smaller work-groups.
                 least = 1 / 2 if error.kernel else _LEAST_SHARE
                 if not error.refused or self._share <= least:
-                    if len(refusals) == 1 and error is found:
+                    if len(refusals) == 1 and error is caught:
                         raise
                     share = f"{self._share:.3g} of the memory that may be used"
                     more = f" (That was with {share}; at first: {refusals[0]})" if len(refusals) > 1 else ""
-                    raise like(error, f"{error}{more}") from found
+                    raise like(error, f"{error}{more}") from caught
                 del error
             # The engine is released only here, outside of the handler, where no traceback keeps its buffers alive.
             self.release()

@@ -44,15 +44,15 @@ def spooled(problem: Problem, beside: Path | None) -> Iterator[Spooled]:
         It cannot be written.
     """
     named = config.current().spool_dir
-    own = None
+    private = None
     try:
         if named is not None or beside is None:
-            own = Path(tempfile.mkdtemp(prefix=f"{PRIVATE_PREFIX}spool-", dir=named))
-        folder = beside if own is None else own
+            private = Path(tempfile.mkdtemp(prefix=f"{PRIVATE_PREFIX}spool-", dir=named))
+        folder = beside if private is None else private
         assert folder is not None
         written = _write(problem, folder)
     except OSError as error:
-        _remove(own, None)
+        _remove(private, None)
         place = named or beside or tempfile.gettempdir()
         raise write_failure(
             f"the problem for the workers of client= cannot be written to {place}", ", or set PYEDMCL_SPOOL_DIR", error
@@ -60,7 +60,7 @@ def spooled(problem: Problem, beside: Path | None) -> Iterator[Spooled]:
     try:
         yield written
     finally:
-        _remove(own, written.path)
+        _remove(private, written.path)
 
 
 def _write(problem: Problem, folder: Path) -> Spooled:

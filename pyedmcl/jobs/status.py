@@ -151,39 +151,39 @@ class Observer:
     def _told_of(self, entries: Sequence[dict[str, Any]]) -> tuple[tuple[Process, ...], float | None]:
         """Who works, and how many blocks a second are done, of what is told of blocks."""
         done = Counter(str(entry.get("writer", "")) for entry in entries)
-        known = {str(entry["writer"]): _writer(entry) for entry in entries if "writer" in entry}
+        holders = {str(entry["writer"]): _writer(entry) for entry in entries if "writer" in entry}
         times = [str(entry.get("time", "")) for entry in entries]
-        return tuple(self._processes(done, known)), rate(times)
+        return tuple(self._processes(done, holders)), rate(times)
 
     def _stages(self) -> dict[Path, int]:
         """Folders of stages whose parts lie with the claims, and how many there are to be."""
-        found: dict[Path, int] = {}
+        stages: dict[Path, int] = {}
         for name in self._watch.names():
             folder = self._watch.folder / name
             with contextlib.suppress(DamagedError, OSError):  # most names are claims
                 identity = read_identity(folder)
-                found |= {} if identity is None else {folder: identity[0]}
-        return found
+                stages |= {} if identity is None else {folder: identity[0]}
+        return stages
 
-    def _processes(self, done: Counter[str], known: dict[str, Holder]) -> list[Process]:
+    def _processes(self, done: Counter[str], holders: dict[str, Holder]) -> list[Process]:
         claims: dict[str, list[str]] = {}
         lost: dict[str, bool] = {}
         names, moment = sorted(self._watch.names()), self._now()
         for name in names:
-            found = self._watch.look(name)
-            if found is None or not found[0].id:
+            seen = self._watch.look(name)
+            if seen is None or not seen[0].id:
                 continue
-            holder, mtime = found
-            known[holder.id] = holder
-            own = claims.setdefault(holder.id, [])
+            holder, mtime = seen
+            holders[holder.id] = holder
+            own_claims = claims.setdefault(holder.id, [])
             if not name.startswith("member-") and name != "setup":
-                own.append(name)
+                own_claims.append(name)
             late = moment - mtime / 1e9 > holder.lease and self._watch.alive(name) is None
             lost[holder.id] = lost.get(holder.id, True) and (late or self._watch.stale(name) is not None)
         return [
             Process(holder, done[one], tuple(claims.get(one, ())),
                     "left" if one not in claims else "lost" if lost[one] else "at work")
-            for one, holder in sorted(known.items())
+            for one, holder in sorted(holders.items())
         ]  # fmt: skip
 
     def _now(self) -> float:

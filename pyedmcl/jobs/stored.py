@@ -122,7 +122,7 @@ class StoredMap:
         (StoreError), since the blocks that are added must go on with it.
         """
         try:
-            found = records.read_searched(self.path, required=self.manifest.checked)
+            searches = records.read_searched(self.path, required=self.manifest.checked)
         except StoreError as error:
             if self._writable:
                 raise
@@ -130,8 +130,8 @@ class StoredMap:
             return []
         for block in sorted(self._done.entries):
             more = [records.as_searched(one) for one in self._done.entries[block].get(SEARCHED, ())]
-            found += [one for one in more if one not in found]
-        return found
+            searches += [one for one in more if one not in searches]
+        return searches
 
     @property
     def E(self) -> NDArray[np.int32] | None:

@@ -156,23 +156,23 @@ class SharedBlocks:
         """A block; how long to wait where others hold all that are left; None where this process holds all, or none
         is left."""
         passes = self._passes
-        found = self._left_behind()
-        if found is None:
-            found = self._next()
-        if found is None and passes == self._passes:
+        block = self._left_behind()
+        if block is None:
+            block = self._next()
+        if block is None and passes == self._passes:
             self._pass()
-            found = self._next()
-        if found is not None:
-            return found
+            block = self._next()
+        if block is not None:
+            return block
         if isinstance(self._left, Wait):
             return self._left
         held = sorted(self._left.difference(self._mine))
         if not held:
             return None
-        found = self._taken_over(held)
-        if found is None:
-            found = self._done_again(held)
-        return Wait(_WAIT + _WAIT_OF_EACH * len(self._taken)) if found is None else found
+        block = self._taken_over(held)
+        if block is None:
+            block = self._done_again(held)
+        return Wait(_WAIT + _WAIT_OF_EACH * len(self._taken)) if block is None else block
 
     def _next(self) -> int | None:
         """A block that nobody has claimed, as far as this process knows."""

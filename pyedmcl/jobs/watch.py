@@ -71,10 +71,10 @@ class Holder:
 def _holder(data: bytes) -> Holder:
     """What a claim says; its maker may have been killed before it said anything."""
     try:
-        found = json.loads(data)
-        lease = min(max(float(found["lease"]), 0.0), _LONGEST_LEASE)
-        texts = {name: str(found[name]) for name in ("id", "host", "place", "device", "time")}
-        return Holder(**texts, pid=int(found["pid"]), lease=lease)
+        claim = json.loads(data)
+        lease = min(max(float(claim["lease"]), 0.0), _LONGEST_LEASE)
+        texts = {name: str(claim[name]) for name in ("id", "host", "place", "device", "time")}
+        return Holder(**texts, pid=int(claim["pid"]), lease=lease)
     except (ValueError, LookupError, TypeError, RecursionError):
         return Holder(lease=config.current().lease)
 
@@ -111,12 +111,12 @@ class Watch:
     def names(self) -> set[str]:
         """What is claimed, by one look at the folder."""
         try:
-            found = {name for name in os.listdir(self.folder) if not name.startswith((GONE, TEMPORARY_PREFIX))}
+            listed = {name for name in os.listdir(self.folder) if not name.startswith((GONE, TEMPORARY_PREFIX))}
         except (FileNotFoundError, NotADirectoryError):
-            found = set()
+            listed = set()
         moment = time.monotonic()
-        self._listed = {name: self._listed.get(name, moment) for name in found}
-        return found
+        self._listed = {name: self._listed.get(name, moment) for name in listed}
+        return listed
 
     def listed_for(self, name: str) -> float:
         """Seconds for which :meth:`names` has given a claim; 0 where the last time it did not."""
@@ -141,11 +141,11 @@ class Watch:
             os.close(descriptor)
 
     def _watched(self, name: str) -> _Seen | None:
-        found = self.look(name)
-        if found is None:
+        claimed = self.look(name)
+        if claimed is None:
             self._seen.pop(name, None)
             return None
-        holder, mtime = found
+        holder, mtime = claimed
         before = self._seen.get(name)
         if before is None or before.holder != holder or before.mtime != mtime:
             touched = before is not None and before.holder == holder

@@ -172,16 +172,16 @@ class _Place:
 
     def work(self, task: Message) -> Message:
         """Compute the blocks of a task."""
-        given: dict[str, dict[str, Any]] = task["answers"].get(kind_of(self.executor.info), {})
-        known = {**self._answers, **self._answers.new}
-        if any(known.get(question, answer) != answer for question, answer in given.items()):
+        settled: dict[str, dict[str, Any]] = task["answers"].get(kind_of(self.executor.info), {})
+        answers = {**self._answers, **self._answers.new}
+        if any(answers.get(question, answer) != answer for question, answer in settled.items()):
             self.release()  # the job has settled on others than this engine was opened with
-            known = {}
-        self._answers = _Answers({**known, **given})
+            answers = {}
+        self._answers = _Answers({**answers, **settled})
         begun = time.perf_counter()
         results, tuning = _blocks(self._problem, self, [Block(*block) for block in task["blocks"]], tune=task["tune"])
         every = {**self._answers, **self._answers.new}
-        new = {question: dict(answer) for question, answer in every.items() if question not in given}
+        new = {question: dict(answer) for question, answer in every.items() if question not in settled}
         return {
             "results": results, "seconds": time.perf_counter() - begun, "device": self.executor.info, "answers": new,
             "tuning": tuning,
