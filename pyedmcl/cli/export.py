@@ -63,18 +63,18 @@ def export(
     if edges:
         if kept is None:
             with talk.progress("reading") as report, told_to(report):
-                found = strongest_edges(store.rho, store.names, store.E, top, store.targets)
+                strongest = strongest_edges(store.rho, store.names, store.E, top, store.targets)
         else:
-            found = list(kept.edges(top))
+            strongest = list(kept.edges(top))
         if output is None:
-            print_edges(talk, found)
+            print_edges(talk, strongest)
         else:
             if output.suffix.lower() in GRAPHS:
-                write_networkx(graph_of_edges(found), output)
+                write_networkx(graph_of_edges(strongest), output)
             else:
-                write_edges(output, found)
-            talk.summary(f"{output}: the {len(found):,} strongest pairs of {len(store.names):,} series")
-        talk.document({"output": target, "complete": store.complete, "edges": [edge.named() for edge in found]})
+                write_edges(output, strongest)
+            talk.summary(f"{output}: the {len(strongest):,} strongest pairs of {len(store.names):,} series")
+        talk.document({"output": target, "complete": store.complete, "edges": [edge.named() for edge in strongest]})
         return
     assert output is not None
     if kept is not None:

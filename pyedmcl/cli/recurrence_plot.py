@@ -76,25 +76,25 @@ def recurrence_plot(
     }  # fmt: skip
     with talk.progress("drawing") as report:
         if wanted is None:
-            found: Any = pyedmcl.distance_plot(x, y, progress=report, **common)
+            drawn: Any = pyedmcl.distance_plot(x, y, progress=report, **common)
         else:
-            found = pyedmcl.recurrence_plot(
+            drawn = pyedmcl.recurrence_plot(
                 x, y, radius=wanted, convention=convention, threshold=threshold, radius_unit=radius_unit, exact=exact,
                 progress=report, **common,
             )
-    values = found.means if wanted is None else found.counts
+    values = drawn.means if wanted is None else drawn.counts
     shade = {} if black is None else {"black": black}
     if output.suffix.lower() == ".npy":
         _save_numbers(output, values)
     elif output.suffix.lower() == ".edm":
-        found.save(output)
+        drawn.save(output)
     elif plain:
-        found.save(output, **shade)
+        drawn.save(output, **shade)
     else:
-        found.plot(output, title=f"{as_label(shared.title(x, y))}, m = {m}, tau = {tau}", **shade)
+        drawn.plot(output, title=f"{as_label(shared.title(x, y))}, m = {m}, tau = {tau}", **shade)
     down, across = values.shape
     talk.summary(
-        f"{output}: {across:,} x {down:,} pixels of {found.n_columns:,} x {found.n_rows:,} "
+        f"{output}: {across:,} x {down:,} pixels of {drawn.n_columns:,} x {drawn.n_rows:,} "
         + ("distances" if wanted is None else "cells")
     )
     talk.document(
@@ -103,11 +103,11 @@ def recurrence_plot(
             "series": list(x.names),
             "against": None if y is None else y.names[0],
             "pixels": [down, across],
-            "n_rows": found.n_rows,
-            "n_columns": found.n_columns,
-            "radius": None if wanted is None else found.radius,
-            "recurrent": None if wanted is None else int(found.counts.sum()),
-            "provenance": dict(found.provenance),
+            "n_rows": drawn.n_rows,
+            "n_columns": drawn.n_columns,
+            "radius": None if wanted is None else drawn.radius,
+            "recurrent": None if wanted is None else int(drawn.counts.sum()),
+            "provenance": dict(drawn.provenance),
         }
     )
 

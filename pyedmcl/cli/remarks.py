@@ -62,17 +62,17 @@ def _lines(remarks: Any, of_pairs: bool, of_some: str) -> list[str]:
     """Each kind of remark in a sentence; ``of_some`` says what was looked at where that is not all."""
     from ..data.columns import some
 
-    found = []
+    lines = []
     for remark in remarks:
         if remark.code == "common-season" and of_pairs:
             said = remark.text.partition(". Test")[0]
-            found.append(f"{said}{of_some}. Test with 'pyedmcl surrogate-test --surrogate auto', or 'pyedmcl network'")
+            lines.append(f"{said}{of_some}. Test with 'pyedmcl surrogate-test --surrogate auto', or 'pyedmcl network'")
         elif remark.code in _OF_SIZE:
-            found.append(remark.text.partition("; take")[0])
+            lines.append(remark.text.partition("; take")[0])
         elif remark.code in _OF_TABLE:
-            found.append(f"{remark}{of_some}")
+            lines.append(f"{remark}{of_some}")
     for code, words in _OF_SERIES.items():
         names = [remark.series for remark in remarks if remark.code == code]
         if names:
-            found.append(f"{some(names)}: {'a' if len(names) == 1 else len(names)} series {words}{of_some}")
-    return found
+            lines.append(f"{some(names)}: {'a' if len(names) == 1 else len(names)} series {words}{of_some}")
+    return lines

@@ -64,19 +64,19 @@ class Steps:
         """Times of the rows that are missing before each of ``long``: by the calendar where all times are of months,
         else in equal steps from the row before to the row after."""
         months = months_of(time) if time.dtype.kind == "M" else None
-        found = []
+        times = []
         for row, missing in zip(self.long.tolist(), self.missing.tolist(), strict=True):
             before, steps = time[row - 1], np.arange(1, missing + 1)
             if months is not None:
-                each = round(int(months.numbers[row] - months.numbers[row - 1]) / (missing + 1))
-                found.append(months_after(before, steps * each, months.at_end))
+                months_each = round(int(months.numbers[row] - months.numbers[row - 1]) / (missing + 1))
+                times.append(months_after(before, steps * months_each, months.at_end))
                 continue
             length = time[row] - before
             if time.dtype.kind == "f":
-                found.append((before + steps * (length / (missing + 1))).astype(time.dtype))
+                times.append((before + steps * (length / (missing + 1))).astype(time.dtype))
             else:
-                found.append((before + steps * length // (missing + 1)).astype(time.dtype))
-        return found
+                times.append((before + steps * length // (missing + 1)).astype(time.dtype))
+        return times
 
 
 def steps_of(time: Array | None) -> Steps | None:

@@ -27,31 +27,31 @@ _REMEDY = {
 
 def faults(time: Array, steps: Steps) -> dict[str, str]:
     """What is wrong with times by its code, the worst first: which rows, as a phrase."""
-    found = {}
+    phrases = {}
     if len(steps.timeless):
         rows = many(len(steps.timeless), "row", "has", "have")
-        found["time-less"] = f"{rows} no time, {_named(time, steps.timeless, 'row')}"
+        phrases["time-less"] = f"{rows} no time, {_named(time, steps.timeless, 'row')}"
     if len(steps.back):
-        found["time-back"] = (
+        phrases["time-back"] = (
             f"the time goes back {many(len(steps.back), 'time')}, {_named(time, steps.back, 'first in row', 1)}: "
             "several recordings one below the other, or rows that are not sorted"
         )
     if len(steps.doubled):
-        found["time-double"] = (
+        phrases["time-double"] = (
             f"{many(len(steps.doubled), 'row', 'has', 'have')} the time of the row before, "
             f"{_named(time, steps.doubled, 'row')}"
         )
     if len(steps.short):
-        found["time-uneven"] = (
+        phrases["time-uneven"] = (
             f"{len(steps.short):,} of {steps.total:,} steps are less than half as long as the usual one, "
             f"{_named(time, steps.short, 'before row')}"
         )
     if len(steps.long):
-        found["time-gaps"] = (
+        phrases["time-gaps"] = (
             f"{many(int(steps.missing.sum()), 'row', 'is', 'are')} missing in {many(len(steps.long), 'place')}, "
             f"{_named(time, steps.long, 'before row')}"
         )
-    return found
+    return phrases
 
 
 def remedy(code: str, grouped: bool = True) -> str:

@@ -256,10 +256,10 @@ def causal_network(
     with kept_in(where, begin, runner.infos[0].name, number, identity) as kept:
         legs = replace(legs, seed=arguments.stream(kept.seed))
         keeping = KeepingRunner(runner, kept)
-        found = _of(fields, legs, seasons, layout, keeping, lib_sizes, memory)
-        found.save(where / NETWORK_FILE)
+        network = _of(fields, legs, seasons, layout, keeping, lib_sizes, memory)
+        network.save(where / NETWORK_FILE)
         keeping.done()
-        return found
+        return network
 
 
 def _of(

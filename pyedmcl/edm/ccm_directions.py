@@ -103,22 +103,22 @@ def stated(x: Any, y: Any, state: Any, groups: Any) -> tuple[Any, Any, Any]:
 
 def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side, int]:
     """Both variables, and tau, checked."""
-    given = [_named(data, what) for data, what in ((x, "x"), (y, "y"))]
+    both = [_named(data, what) for data, what in ((x, "x"), (y, "y"))]
     if not embedded:
-        tell_state(x, given[0], "x")
-        tell_state(y, given[1], "y")
-    require_same_rows(x=given[0], y=given[1])
-    tell_constant(x=_predicted(given[0]), y=_predicted(given[1]))
+        tell_state(x, both[0], "x")
+        tell_state(y, both[1], "y")
+    require_same_rows(x=both[0], y=both[1])
+    tell_constant(x=_predicted(both[0]), y=_predicted(both[1]))
     if embedded:
         if E is not None:
             raise InputError(
                 f"E={shown(E)}: with embedded=True the columns of x and y are the coordinates; leave E out"
             )
-        return Side(given[0], given[0].n_series, 1), Side(given[1], given[1].n_series, 1), 1
+        return Side(both[0], both[0].n_series, 1), Side(both[1], both[1].n_series, 1), 1
     dims = _pair(E)
     lags = [check_embedding(one, tau) for one in dims]
-    found = [Side(series, lag[0] * series.n_series, lag[0]) for series, lag in zip(given, lags, strict=True)]
-    return found[0], found[1], lags[0][1]
+    states = [Side(series, lag[0] * series.n_series, lag[0]) for series, lag in zip(both, lags, strict=True)]
+    return states[0], states[1], lags[0][1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,25 +50,26 @@ class CcmMatrixWindowsEngine:
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """Mean skill (windows of the block, n_sizes, n_series, n_series), and E (windows of the block, n_series)."""
-        p, each, n = self._problem.whole, self._problem.whole.total, len(block)
+        p, n_series, n = self._problem.whole, self._problem.whole.total, len(block)
         series = windows_side(p.data, self._problem.windows, block)
         E, record = window_dimensions(p, self._executor, series, n)
         # Series of one window predict each other, with the random numbers of their places in the window.
-        window = np.repeat(np.arange(n), each)
+        window = np.repeat(np.arange(n), n_series)
         together = replace(
-            p, data=series, E=tuple(E.ravel().tolist()), pairs=window[:, None] == window, streams=each
+            p, data=series, E=tuple(E.ravel().tolist()), pairs=window[:, None] == window, streams=n_series
         )
         engine = CcmMatrixEngine(together, self._executor)
         sizes = len(p.lib_sizes)
         try:
-            found = engine.block(Block(0, 0, n * each, tuple(range(sizes))), None, lambda done: report(done // each))
+            all_of_it = Block(0, 0, n * n_series, tuple(range(sizes)))
+            skill = engine.block(all_of_it, None, lambda done: report(done // n_series))
         finally:
             engine.release()
-        rho = np.empty((n, sizes, each, each), found.arrays[0].dtype)
+        rho = np.empty((n, sizes, n_series, n_series), skill.arrays[0].dtype)
         for number in range(n):
-            own = slice(number * each, (number + 1) * each)
-            rho[number] = [layer[own, own] for layer in found.arrays]
-        return BlockResult([rho, E], record.joined(found.record))
+            members = slice(number * n_series, (number + 1) * n_series)
+            rho[number] = [layer[members, members] for layer in skill.arrays]
+        return BlockResult([rho, E], record.joined(skill.record))
 
     def release(self) -> None:
         """Nothing is held."""

@@ -117,26 +117,26 @@ def check(
     series = as_series(rest, columns=columns)
     if of is not None:
         of.require(series.n_steps, "data")
-    found = [Remark(code, "", text) for code, text in remarks_on_times_of(series.time, of)]
+    remarks = [Remark(code, "", text) for code, text in remarks_on_times_of(series.time, of)]
     on_table = remarks_on_table(series)
-    found += remarks_on_size(series, highest) + _on_groups(of, highest) + on_table
+    remarks += remarks_on_size(series, highest) + _on_groups(of, highest) + on_table
     labels = {remark.series for remark in on_table if remark.code == "labels"}
     periods: dict[int, list[str]] = {}
     for done, (name, column) in enumerate(zip(series.names, series.values.T, strict=True), 1):
-        own, own_periods = ([], []) if name in labels else _on_series_of(name, column.astype(np.float64), of)
-        found += own
+        of_series, own_periods = ([], []) if name in labels else _on_series_of(name, column.astype(np.float64), of)
+        remarks += of_series
         for period in own_periods:
             periods.setdefault(period, []).append(name)
         told(done, series.n_series, "series")
     for period, names in periods.items():
         if len(names) > 1:
-            found.append(Remark(
+            remarks.append(Remark(
                 "common-season", "",
                 f"{len(names)} series share a cycle of {period} rows ({some(names)}): they "
                 "predict each other without any link. Test with surrogates that keep it (surrogate='auto' or "
                 "surrogate='seasonal')",
             ))  # fmt: skip
-    return CheckResult(tuple(found), series.n_steps, series.n_series, origin())
+    return CheckResult(tuple(remarks), series.n_steps, series.n_series, origin())
 
 
 def _on_groups(groups: Groups | None, E_max: int) -> list[Remark]:

@@ -34,18 +34,19 @@ def skill_of_groups(
 ) -> NDArray[np.float64]:  # fmt: skip
     """rho (n_pairs, n_sizes, samples) of sub-libraries of whole groups; ``code`` as for :func:`drawn_groups`."""
     out = np.empty((len(pairs), len(sizes), samples))
-    each = max(_MEMBER_BYTES // (samples * len(code)), 1)  # sub-libraries of a pair and a size
-    together = max(each // len(sizes), 1)
+    at_once = max(_MEMBER_BYTES // (samples * len(code)), 1)  # sub-libraries of a pair and a size
+    together = max(at_once // len(sizes), 1)
     for begin in range(0, len(pairs), together):
-        some = pairs[begin : begin + together]
-        step = max(each // len(some), 1)
+        some_pairs = pairs[begin : begin + together]
+        step = max(at_once // len(some_pairs), 1)
         for first in range(0, len(sizes), step):
-            own = sizes[first : first + step]
+            some_sizes = sizes[first : first + step]
             members = np.array([
-                [drawn_groups(code, engine.library_mask(pair), pair, size, samples, seed) for size in own]
-                for pair in some
+                [drawn_groups(code, engine.library_mask(pair), pair, size, samples, seed) for size in some_sizes]
+                for pair in some_pairs
             ])  # fmt: skip
-            out[begin : begin + together, first : first + step] = engine.skill(some, own, samples, seed, members)
+            skill = engine.skill(some_pairs, some_sizes, samples, seed, members)
+            out[begin : begin + together, first : first + step] = skill
     return out
 
 

@@ -111,25 +111,25 @@ class KnnEngine:
 
     def block(self, block: Block, into: Any, progress: Report) -> BlockResult:
         """Rows of the library and distances, (query rows, k); -1 and infinity where there are fewer neighbours."""
-        found: Any
-        indices, found = into or self._problem.result()
+        wanted: Any
+        indices, wanted = into or self._problem.result()
         series = self._searcher.load(self._library, 0, 1, self._query)
         tables = next(self._searcher.tables(series, self._library_mask))
         if isinstance(indices, DeviceRows):
             deliver_neighbours(
-                self._executor, tables.rows, tables.values, (indices, found), exponent=self._exponent,
+                self._executor, tables.rows, tables.values, (indices, wanted), exponent=self._exponent,
                 n_library=self._problem.library.n_steps,
             )  # fmt: skip
             return BlockResult([], Record.of(self._searcher))
-        distances = found if found.dtype == self._problem.dtype else np.empty(found.shape, self._problem.dtype)
+        distances = wanted if wanted.dtype == self._problem.dtype else np.empty(wanted.shape, self._problem.dtype)
         self._executor.download(tables.rows, indices)
         require_rows(self._executor, indices, self._problem.library.n_steps, "knn")
         self._executor.download(tables.values, distances)
         distances[indices < 0] = np.inf
         np.sqrt(distances, out=distances)  # here: the host's root is correctly rounded, the device's may not be
         # After the root: squares may be no numbers where distances are. A power of two is exact.
-        np.ldexp(distances, self._exponent, out=found, dtype=found.dtype)
-        return BlockResult([indices, found], Record.of(self._searcher))
+        np.ldexp(distances, self._exponent, out=wanted, dtype=wanted.dtype)
+        return BlockResult([indices, wanted], Record.of(self._searcher))
 
     def release(self) -> None:
         """Give the device memory back."""

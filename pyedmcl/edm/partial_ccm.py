@@ -211,17 +211,17 @@ def _tested(
         )  # fmt: skip
 
     n = 0 if count is None else count or min(FIRST, budget)
-    found, record = of((0, 1), 0, n)
-    partial = found.partial[:, 0]
-    tests = SequentialTests(rate, budget if count == 0 else 0, n, *counts(partial, found.partial[:, 1:]))
+    measured, record = of((0, 1), 0, n)
+    partial = measured.partial[:, 0]
+    tests = SequentialTests(rate, budget if count == 0 else 0, n, *counts(partial, measured.partial[:, 1:]))
     while step := tests.step(len(values)):
         which = np.flatnonzero(tests.open).tolist()
-        own, more = of(which, tests.drawn, step)
+        drawn, more = of(which, tests.drawn, step)
         reached, there = np.zeros((2, 2), np.int64)
-        reached[which], there[which] = counts(partial[which], own.partial[:, 1:])
+        reached[which], there[which] = counts(partial[which], drawn.partial[:, 1:])
         tests.add(step, reached, there)
         record = record.joined(more)
-    return found, tests, record
+    return measured, tests, record
 
 
 def _told(series: Series, surrogate: str, period: int | None) -> tuple[AnyChoice | None, ...]:

@@ -40,14 +40,14 @@ def segments(name: str, given: Any, n: int) -> list[tuple[int, int]]:
         array = array[None]
     if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0 or array.dtype == bool:
         raise InputError(f"{name}={shown(given)}: {wanted} is needed")
-    found = sorted(tuple(arguments.integer(name, end) for end in pair) for pair in array.tolist())
-    for begin, end in found:
+    ranges = sorted(tuple(arguments.integer(name, end) for end in pair) for pair in array.tolist())
+    for begin, end in ranges:
         if not 0 <= begin < end <= n:
             raise InputError(f"{name}: the range ({begin}, {end}) cannot be used; {wanted} is needed")
-    for before, after in itertools.pairwise(found):
+    for before, after in itertools.pairwise(ranges):
         if after[0] < before[1]:
             raise InputError(f"{name}: the ranges {before} and {after} overlap; make them one or part them")
-    return [(begin, end) for begin, end in found]
+    return [(begin, end) for begin, end in ranges]
 
 
 def mask(name: str, given: Any, n: int) -> Mask | None:

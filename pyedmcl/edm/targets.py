@@ -33,19 +33,19 @@ def targets_of(data: Any, libraries: Series, targets: Any) -> Series:
     """
     if _names_columns(targets):
         return as_series(data, columns=targets)
-    found = as_series(targets, what="targets")
-    require_same_rows(data=libraries, targets=found)
-    if found.names == tuple(f"x{i}" for i in range(found.n_series)):
-        found = found.renamed(tuple(f"y{i}" for i in range(found.n_series)))
+    series = as_series(targets, what="targets")
+    require_same_rows(data=libraries, targets=series)
+    if series.names == tuple(f"x{i}" for i in range(series.n_series)):
+        series = series.renamed(tuple(f"y{i}" for i in range(series.n_series)))
     place = {name: i for i, name in enumerate(libraries.names)}
     other = [
-        name for column, name in enumerate(found.names) if name in place and not np.array_equal(
-            found.values[:, column], libraries.values[:, place[name]], equal_nan=True
+        name for column, name in enumerate(series.names) if name in place and not np.array_equal(
+            series.values[:, column], libraries.values[:, place[name]], equal_nan=True
         )
     ]  # fmt: skip
     if other:
         raise InputError(f"targets: {some(other)} are names of libraries that hold other values; rename them")
-    return found
+    return series
 
 
 def _names_columns(targets: Any) -> bool:

@@ -157,12 +157,12 @@ def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
         return _checked(Labelled(values, labels, what))
     if by_name:
         rows = [(data[key] if key in there else data.index.get_level_values(key)).tolist() for key in keys]
-        found = groups_of(list(zip(*rows, strict=True)), len(data), what)
-        by = {str(key): tuple(one[at] for one in found.labels) for at, key in enumerate(keys)}
+        grouping = groups_of(list(zip(*rows, strict=True)), len(data), what)
+        by = {str(key): tuple(one[at] for one in grouping.labels) for at, key in enumerate(keys)}
     else:
-        found = groups_of(groups, len(data), what)
-        by = _by_key(found)
-    return _split(values, labels, found.codes, by, what)
+        grouping = groups_of(groups, len(data), what)
+        by = _by_key(grouping)
+    return _split(values, labels, grouping.codes, by, what)
 
 
 def _by_key(groups: Groups) -> dict[str, tuple[Any, ...]]:

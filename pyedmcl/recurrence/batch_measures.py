@@ -168,14 +168,14 @@ class MeasuresOfMany:
         """Recurrent cells at each distance from the main diagonal, of matrices of one size."""
         c = self.counts
         length = int(c.diagonal_begins[matrices[0] + 1] - c.diagonal_begins[matrices[0]])
-        found: Ints = c.diagonals[c.diagonal_begins[matrices][:, None] + np.arange(length)].astype(np.int64)
+        cells: Ints = c.diagonals[c.diagonal_begins[matrices][:, None] + np.arange(length)].astype(np.int64)
         if c.halved:
-            found[:, 1:] *= 2
-            return found
+            cells[:, 1:] *= 2
+            return cells
         middle = n_columns - 1  # of diagonals row - column
         n = min(middle + 1, length - middle)
-        folded: Ints = found[:, middle : middle + n].copy()
-        folded[:, 1:] += found[:, middle - n + 1 : middle][:, ::-1]
+        folded: Ints = cells[:, middle : middle + n].copy()
+        folded[:, 1:] += cells[:, middle - n + 1 : middle][:, ::-1]
         return folded
 
     def recurrence_time_1(self) -> Doubles:

@@ -204,12 +204,12 @@ def _smallest_radius(problem: RqaProblem, limit: float, name: str) -> float:
         radius = np.nextafter(radius, arithmetic(0))
     while not holds(radius, near_one):
         radius = np.nextafter(radius, arithmetic(np.inf))
-    found = np.maximum(np.ldexp(np.float64(radius), problem.exponent), _LEAST)
-    if not np.isfinite(found):
+    in_units = np.maximum(np.ldexp(np.float64(radius), problem.exponent), _LEAST)
+    if not np.isfinite(in_units):
         raise InputError(f"{name}: the radius of this rate is no number of float64; scale the data down")
-    while not holds(found, problem):  # it lost digits, being so small
-        found = np.nextafter(found, np.inf)
-    return float(found)
+    while not holds(in_units, problem):  # it lost digits, being so small
+        in_units = np.nextafter(in_units, np.inf)
+    return float(in_units)
 
 
 def _points_for(rate: float, cells: int) -> int:
