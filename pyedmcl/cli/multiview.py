@@ -10,7 +10,7 @@ import typer
 from . import options
 from .files import check_pictures, check_result, write_result
 from .inputs import load, parse_columns, parse_ranges
-from .simplex import _when
+from .simplex import times_of_rows
 from .smap import Ahead
 from .talk import Talk
 
@@ -87,7 +87,7 @@ def multiview(
         )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
-        write_result(output, result, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))
+        write_result(output, result, _HEADER, zip(times_of_rows(series, np.asarray(result.time)), *values, strict=True))
     if picture is not None:
         result.plot(str(picture))
     skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}

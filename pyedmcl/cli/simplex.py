@@ -98,7 +98,7 @@ def simplex(
         return
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
-        when = _when(series, np.asarray(result.time)) if result.group is None else result.time.tolist()
+        when = times_of_rows(series, np.asarray(result.time)) if result.group is None else result.time.tolist()
         groups_of = [] if result.group is None else [result.group.tolist()]
         write_result(output, result, ("group",) * len(groups_of) + _HEADER, zip(*groups_of, when, *values, strict=True))
     both = np.isfinite(np.asarray(result.predicted)) & np.isfinite(np.asarray(result.observed))
@@ -133,7 +133,7 @@ def _one(series: Series, place: int) -> Series:
     return as_series(series, columns=[place])
 
 
-def _when(series: Series, rows: Any) -> list[Any]:
+def times_of_rows(series: Series, rows: Any) -> list[Any]:
     """The file's own time for each row, continued beyond its ends; the row numbers where the file has no time."""
     import numpy as np
 
@@ -142,5 +142,5 @@ def _when(series: Series, rows: Any) -> list[Any]:
     times = times_at(series.time, rows)
     if times is not None and times.dtype.kind == "M":
         times = np.datetime_as_string(times, unit="auto")
-    found: list[Any] = (rows if times is None else times).tolist()
-    return ["" if when == "NaT" or when != when else when for when in found]
+    shown: list[Any] = (rows if times is None else times).tolist()
+    return ["" if when == "NaT" or when != when else when for when in shown]

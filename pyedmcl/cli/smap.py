@@ -10,7 +10,7 @@ import typer
 from . import options
 from .files import check_pictures, check_result, write_result
 from .inputs import load, load_groups, parse_columns, parse_ranges
-from .simplex import _when
+from .simplex import times_of_rows
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _write(output: Path, series: Series, result: Any) -> None:
     header = [*(["theta"] if several else []), *(["group"] if grouped else []), "time", "observed", "predicted",
               "variance", "C0", *(f"d/d{name}" for name in result.names)]  # fmt: skip
     rows = []
-    when = result.time.tolist() if grouped else _when(series, np.asarray(result.time))
+    when = result.time.tolist() if grouped else times_of_rows(series, np.asarray(result.time))
     labels = [result.group.tolist()] if grouped else []
     for one in (result.at(float(value)) for value in np.atleast_1d(result.theta)):
         columns = [one.observed.tolist(), one.predicted.tolist(), one.variance.tolist(), *one.coefficients.T.tolist()]

@@ -53,7 +53,7 @@ class LookupShape:
     cost : float
         Operations of a block for each library and query row.
     slices : int
-        Groups that share a column tile, each with every so many-th library.
+        Groups that share a column tile: of n, group i has the libraries i, i + n, i + 2 n, ..
     stage_rows : int
         Steps that a group's local array has room for; 0: targets are read from the caches.
     local_sums : int

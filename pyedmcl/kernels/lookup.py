@@ -21,7 +21,7 @@ _PROBLEM = {
     "n_steps": "rows of a series", "n_targets": "targets", "n_libraries": "libraries whose tables there are",
     "E": "embedding dimension of the tables", "tau": "lag of the tables",
     "Tp": "rows that predictions look ahead",
-    "n_slices": "groups that share a column tile, each with every so many-th library; 1 to n_libraries",
+    "n_slices": "groups that share a column tile, 1 to n_libraries: of n, group i has the libraries i, i + n, ..",
 }  # fmt: skip
 _MEANINGS = {
     "target_of": "column of rho that each target goes to", "rho": "[library][rho_stride]: Pearson's rho",

@@ -66,8 +66,9 @@ class RqaProblem:
         Where given, each column's own limit instead (fixed amount of neighbours). ``radii`` then has one entry that
         counts for nothing, and the problem is not ``symmetric``.
     joint : RqaProblem or None
-        Joint recurrence: a cell is recurrent if it is so here and, with the same rank among the radii, there. The
-        partner has the same numbers of rows and columns, of radii, the same ``strict`` and Theiler fields.
+        The partner of a joint recurrence: a cell counts as recurrent if it is recurrent in both, the partner's radius
+        being the one of the same number. It has as many rows, columns and radii, and the same ``strict`` and Theiler
+        fields.
     """
 
     m: int

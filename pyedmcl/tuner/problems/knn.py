@@ -22,7 +22,9 @@ from ..verify import Close
 from .common import SmallSearch, exact_knn, maps, ragged, releasing, scalar, units
 
 _ALL = tuple(range(1, 21))
-_LISTED = 4000, 24  # steps, and neighbours in those of a simplex: lists that convergent cross mapping draws from
+# Steps of a series, and how many times the neighbours of a simplex its lists hold, from which cross mapping with
+# sub-libraries draws.
+_LISTED = 4000, 24
 _LONG = 1 << 17  # in the middle of what rounds to one size
 _SHOWN = 2  # libraries whose tables are compared
 _NO_WEIGHT = 1e-30  # below it a place counts as empty, whatever row it names
