@@ -80,7 +80,7 @@ def some(items: Sequence[object]) -> str:
 
 def counts(items: Sequence[Any]) -> dict[Any, int]:
     """How often each item occurs."""
-    found: dict[Any, int] = {}
+    times: dict[Any, int] = {}
     for item in items:
-        found[item] = found.get(item, 0) + 1
-    return found
+        times[item] = times.get(item, 0) + 1
+    return times

@@ -115,8 +115,8 @@ def _middles(values: NDArray[Any], target: np.dtype[Any]) -> NDArray[np.float64]
 def _medians(rows: NDArray[Any]) -> NDArray[Any]:
     """The bits of ``numpy.median`` of each row, which looks for NaN and takes four times as long for a few rows."""
     low, high = (rows.shape[1] - 1) // 2, rows.shape[1] // 2
-    found = np.partition(rows, (low, high), axis=1)
-    middle = (found[:, low] + found[:, high]) / 2 if low < high else found[:, low]
+    parts = np.partition(rows, (low, high), axis=1)
+    middle = (parts[:, low] + parts[:, high]) / 2 if low < high else parts[:, low]
     return middle + 0.0  # which is not -0
 
 
@@ -146,8 +146,8 @@ def exponents(values: NDArray[Any]) -> NDArray[np.int32]:
     Values times ``2.0**-e``, which is a number with all its digits, are near 1.
     """
     there = np.where(np.isfinite(values), values, 0.0)
-    found = np.frexp(np.abs(there).max(axis=-1, initial=0.0))[1]
-    out: NDArray[np.int32] = np.clip(found, -_MOST_EXPONENT, _MOST_EXPONENT)
+    exponent = np.frexp(np.abs(there).max(axis=-1, initial=0.0))[1]
+    out: NDArray[np.int32] = np.clip(exponent, -_MOST_EXPONENT, _MOST_EXPONENT)
     return out
 
 
@@ -180,14 +180,14 @@ def complete_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 def exponent_of(magnitude: float) -> int:
     """As :func:`exponents`, of one number."""
-    found = math.frexp(magnitude)[1] if math.isfinite(magnitude) else 0
-    return min(max(found, -_MOST_EXPONENT), _MOST_EXPONENT)
+    exponent = math.frexp(magnitude)[1] if math.isfinite(magnitude) else 0
+    return min(max(exponent, -_MOST_EXPONENT), _MOST_EXPONENT)
 
 
 def far_exponent(values: NDArray[Any]) -> int:
     """Exponent of values so far from 1 that products of some of them may vanish or overflow; 0 for others."""
-    found = exponent_of(largest(run_of(values)))
-    return found if abs(found) > FAR_EXPONENT else 0
+    exponent = exponent_of(largest(run_of(values)))
+    return exponent if abs(exponent) > FAR_EXPONENT else 0
 
 
 def near_one(values: NDArray[Any]) -> tuple[NDArray[Any], int]:

@@ -174,12 +174,12 @@ class Layout:
 
     def segments(self, segments: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Ranges of rows as ranges of places: a part for each group that a range reaches."""
-        found = []
+        parts = []
         for begin, end in segments:
             inside = np.flatnonzero((self.rows >= begin) & (self.rows < end))
             ends = np.flatnonzero(np.diff(self.code[inside])) + 1
-            found += [(int(part[0]), int(part[-1]) + 1) for part in np.split(inside, ends)]
-        return sorted(found)
+            parts += [(int(part[0]), int(part[-1]) + 1) for part in np.split(inside, ends)]
+        return sorted(parts)
 
     def embedded(self, places: Rows, first: int) -> Mask:
         """Which of some places hold a row with so many rows of its group before it."""

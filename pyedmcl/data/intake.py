@@ -49,10 +49,10 @@ def to_array(data: Any, what: str) -> Array:
     for name, applies, read in _WAYS:
         try:
             if applies(data):
-                found = np.asarray(read(data))
+                array = np.asarray(read(data))
                 if name in _FROM_DEVICE:
-                    copies.downloaded(found.nbytes)
-                return _of_short_floats(found)
+                    copies.downloaded(array.nbytes)
+                return _of_short_floats(array)
         except Exception as error:  # whatever the object's own methods raise
             failures.append(f"{name}: {type(error).__name__}: {error}")
     said = "; ".join(failures)

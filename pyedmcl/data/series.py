@@ -98,8 +98,8 @@ class Series:
 
     def described(self) -> dict[str, Any]:
         """For the provenance of what is made of them."""
-        found = {"file": self.source, "rows": self.n_steps, "series": self.n_series, "digest": self.digest()}
-        return found | ({"units": self.units} if self.units else {})
+        entry = {"file": self.source, "rows": self.n_steps, "series": self.n_series, "digest": self.digest()}
+        return entry | ({"units": self.units} if self.units else {})
 
     @cached_property
     def _digest(self) -> str:

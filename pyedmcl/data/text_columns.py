@@ -24,13 +24,13 @@ def words_of(values: Array) -> list[str] | None:
     """The cells of a column as text, missing ones empty; None where a cell is anything but text."""
     if values.dtype.kind not in "OUT":
         return None
-    found: list[str] = []
+    words: list[str] = []
     for value in values.tolist():
         missing = is_missing(value) or (isinstance(value, float) and value != value)
         if not missing and not isinstance(value, str):
             return None
-        found.append("" if missing else value)
-    return found
+        words.append("" if missing else value)
+    return words
 
 
 def are_words(cells: Sequence[str]) -> bool:

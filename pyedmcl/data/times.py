@@ -96,10 +96,10 @@ def _by(pattern: str) -> Callable[[str], datetime]:
 
 def _read_with(texts: Sequence[str], parse: Callable[[str], datetime]) -> Array | None:
     try:
-        found: list[Any] = [None if text == "NaT" else parse(text) for text in texts]
+        parsed: list[Any] = [None if text == "NaT" else parse(text) for text in texts]
     except ValueError:
         return None
-    return np.array(found, "datetime64[us]")
+    return np.array(parsed, "datetime64[us]")
 
 
 def as_time(cells: Sequence[str]) -> Array:

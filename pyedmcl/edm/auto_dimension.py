@@ -25,14 +25,14 @@ def dimensions_of(
         raise InputError(f"E={arguments.shown(E)}: 'auto', one integer, or one for x and one for y, is needed")
     x, of = take_groups(x, groups, "x")
     y = take_groups(y, groups, "y", required=False)[0]
-    found = []
+    dims = []
     for what, data in (("x", x), ("y", y)):
         series = as_series(data, what=what)
         if series.n_series != 1:
             raise InputError(f"E='auto': {what} has {series.n_series} columns; give E, or one column")
         named = series.renamed((what,)) if series.names == ("x0",) else series
-        found.append(int(embed_dimension(
+        dims.append(int(embed_dimension(
             named, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn,
             groups=of, dtype=dtype, device=device,
         ).E))  # fmt: skip
-    return tuple(found)
+    return tuple(dims)

@@ -114,8 +114,8 @@ def memory_of(parts: Sequence[Series], longest: int) -> int:
     left = [_without_line(part) for part in parts]
     for lag in range(1, longest + 1):
         long_enough = [values for values in left if lag <= max(values.shape[1] // 10, 1)]
-        found = [pearson(values[:, lag:], values[:, :-lag]) for values in long_enough]
-        alike = float(np.median(np.nan_to_num(np.concatenate(found))))
+        correlations = [pearson(values[:, lag:], values[:, :-lag]) for values in long_enough]
+        alike = float(np.median(np.nan_to_num(np.concatenate(correlations))))
         if lag == 1 and alike <= _SMOOTH:
             return 0
         if alike < _FORGOTTEN:

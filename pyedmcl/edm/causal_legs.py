@@ -197,9 +197,9 @@ class LegsOfNetwork:
         """Skill (n_lags, n_series, n_series) at each lag."""
         N = self._series.n_series
         problem = LaggedMapProblem(**self._fields, lags=lags)
-        found = np.empty((len(lags), N, N))
-        self._note(self._runner.run(problem, ArraySink(problem.blocks(), [found])), problem.kernels)
-        return found
+        rho = np.empty((len(lags), N, N))
+        self._note(self._runner.run(problem, ArraySink(problem.blocks(), [rho])), problem.kernels)
+        return rho
 
     def _surrogates(
         self, lags: tuple[int, ...]
@@ -235,10 +235,10 @@ class LegsOfNetwork:
             problem = replace(problem, lib_sizes=library_sizes(lib_sizes, problem, most_rows(problem)))
             matrices = list(np.empty((len(problem.lib_sizes), N, N), np.dtype(problem.data.dtype)))
             self._note(self._runner.run(problem, ArraySink(problem.blocks(), matrices)), problem.kernels)
-            found = CcmMatrixResult(
+            result = CcmMatrixResult(
                 np.array(problem.lib_sizes), tuple(matrices), self._dims, self._series.names, legs.sample, legs.seed
             )
-            gain[pairs], p_value[pairs] = found.gain[pairs], found.trend()[1][pairs]
+            gain[pairs], p_value[pairs] = result.gain[pairs], result.trend()[1][pairs]
         return gain, p_value
 
     def _partial(self, evidence: Evidence) -> tuple[NDArray[np.int_], Doubles, Doubles, NDArray[np.int_]]:
@@ -282,7 +282,7 @@ class LegsOfNetwork:
         """P-value of what is left of each link without the series that explains it best; None if not asked for."""
         if not self._legs.partial_surrogates or self._makers is None:
             return None
-        found = np.full(through.shape, np.nan)
+        share = np.full(through.shape, np.nan)
         effects, causes = np.nonzero(through >= 0)
         links = [
             self._link(evidence, effect, cause, int(through[effect, cause]))
@@ -290,13 +290,13 @@ class LegsOfNetwork:
         ]
         if links:
             f, legs = self._fields, self._legs
-            found[effects, causes], record = partial_tests(
+            share[effects, causes], record = partial_tests(
                 self._runner, self._series.values, self._dims, links, self._makers, budget=legs.partial_surrogates,
                 rate=legs.rate, seed=legs.seed, tau=f["tau"], exclusion_radius=f["exclusion_radius"], knn=f["knn"],
                 dtype=f["data"].dtype, there=None if self._layout is None else self._layout.there,
             )  # fmt: skip
             self._note(record, PairPredictionsProblem.kernels)
-        return found
+        return share
 
     def _link(self, evidence: Evidence, effect: int, cause: int, given: int) -> PartialLink:
         """Each estimate at the lag at which it is best."""

@@ -302,10 +302,10 @@ def _computed(
 
 def _searched(stores: Mapping[int, XmapStore]) -> list[dict[str, Any]]:
     """What searched for neighbours, for any of the library sizes."""
-    found: list[dict[str, Any]] = []
+    searches: list[dict[str, Any]] = []
     for store in stores.values():
-        add(found, store.searched)
-    return found
+        add(searches, store.searched)
+    return searches
 
 
 def _correlation(skill: Any, fits: LinearFits | None) -> str:

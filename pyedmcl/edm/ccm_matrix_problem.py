@@ -161,11 +161,11 @@ class CcmMatrixEngine:
             if p.skill != "pearson":
                 return ccm_matrix_measures.measured(p, engine, self._targets, rows, pairs, sizes)
             if p.group_of is None:
-                found = engine.skill(pairs, sizes, p.sample, p.seed)
+                rho = engine.skill(pairs, sizes, p.sample, p.seed)
             else:
                 named = [CcmPair(library, target, (a, b)) for library, target, a, b in pairs.tolist()]
-                found = skill_of_groups(engine, named, sizes, p.sample, p.seed, p.group_of)
-            return means(found), Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
+                rho = skill_of_groups(engine, named, sizes, p.sample, p.seed, p.group_of)
+            return means(rho), Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
         finally:
             engine.release()
 

@@ -71,10 +71,10 @@ class CcmMatrixResult(Graph, Result):
 
     def at(self, size: int) -> Any:
         """Matrix of a library size. Raises InputError for one that was not computed."""
-        found = np.flatnonzero(self.lib_sizes == size)
-        if not len(found):
+        places = np.flatnonzero(self.lib_sizes == size)
+        if not len(places):
             raise InputError(f"size={size!r} is none of those computed: {', '.join(map(str, self.lib_sizes))}")
-        return self.matrices[int(found[0])]
+        return self.matrices[int(places[0])]
 
     @property
     def rho(self) -> Doubles:
@@ -131,8 +131,8 @@ class CcmMatrixResult(Graph, Result):
         the false discovery rate ``rate``.
         """
         rate = real("rate", rate, "a number between 0 and 1", lambda share: 0 < share < 1)
-        found: NDArray[np.bool_] = self.gain > 0
-        return found if len(self.lib_sizes) < 3 else found & (false_discovery(self.trend()[1]) <= rate)
+        converged: NDArray[np.bool_] = self.gain > 0
+        return converged if len(self.lib_sizes) < 3 else converged & (false_discovery(self.trend()[1]) <= rate)
 
     def to_xarray(self) -> Any:
         """An xarray.Dataset of rho (lib_size, library, target) and of E (library); the coordinates of a field take the

@@ -39,17 +39,17 @@ def sizes_there(path: str | os.PathLike[str]) -> dict[int, Path]:
         return {}
     if not os.path.isdir(folder):
         raise StoreForeignError(f"{folder} exists, is not a folder, and is left alone: choose another output path")
-    found = {}
+    arrays = {}
     for name in os.listdir(folder):
         match = _NAME.fullmatch(name)
         if match:
-            found[int(match[1])] = folder / name
+            arrays[int(match[1])] = folder / name
         elif not name.startswith("."):
             raise StoreForeignError(
                 f"{folder} holds {name!r}, which pyedmcl ccm-matrix did not write, and is left alone: choose another "
                 "output path"
             )
-    return dict(sorted(found.items()))
+    return dict(sorted(arrays.items()))
 
 
 def stored_seed(path: str | os.PathLike[str]) -> int | None:

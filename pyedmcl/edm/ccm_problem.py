@@ -88,16 +88,16 @@ class CcmProblem:
 
     def blocks(self) -> list[Block]:
         """Directions whose states one search serves together, others one by one."""
-        found: list[Block] = []
+        blocks: list[Block] = []
         layers, begin = tuple(range(1 + self.predictions)), 0
         for end in range(1, self.total + 1):
             first, left = self.directions[begin], self.directions[end:]
             alike = left and first.library.series.n_series == left[0].library.series.n_series == 1
             alike = alike and (first.library.E, first.k) == (left[0].library.E, left[0].k)
             if not alike or end - begin == _TOGETHER:
-                found.append(Block(len(found), begin, end, layers))
+                blocks.append(Block(len(blocks), begin, end, layers))
                 begin = end
-        return found
+        return blocks
 
     @property
     def operations(self) -> float:

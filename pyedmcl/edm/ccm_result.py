@@ -158,8 +158,8 @@ class LaggedCcmResult(Result):
     @property
     def best(self) -> tuple[int, int]:
         order = np.argsort(np.abs(self.Tp), kind="stable")
-        found = [int(self.Tp[order[np.where(np.isnan(r), -np.inf, r)[order].argmax()]]) for r in self.rho]
-        return found[0], found[1]
+        best = [int(self.Tp[order[np.where(np.isnan(r), -np.inf, r)[order].argmax()]]) for r in self.rho]
+        return best[0], best[1]
 
     def to_xarray(self) -> Any:
         """An xarray.Dataset of rho (direction, Tp), and of library and target (direction)."""

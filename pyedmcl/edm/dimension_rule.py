@@ -71,8 +71,8 @@ class DimensionRule:
             assert of_parts is not None
             at = known.argmax(axis=1)
             within = standard_error(of_parts[np.arange(len(rho)), at])[:, None]
-        found: NDArray[np.int_] = (known >= most - within).argmax(axis=1) + 1
-        return found
+        smallest: NDArray[np.int_] = (known >= most - within).argmax(axis=1) + 1
+        return smallest
 
 
 def tell_doubtful(names: Sequence[str], E: NDArray[np.int_], rho: Doubles) -> None:
@@ -117,5 +117,5 @@ def standard_error(of_parts: Doubles) -> Doubles:
     values = np.where(there, of_parts, 0.0)
     mean = values.sum(axis=1) / np.maximum(n, 1)
     squares = (np.where(there, of_parts - mean[:, None], 0.0) ** 2).sum(axis=1)
-    found: Doubles = np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1)), 0.0)
-    return found
+    deviation: Doubles = np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1)), 0.0)
+    return deviation

@@ -129,7 +129,7 @@ def embedding_scan(
 
 def _values(name: str, value: Any, least: int | None) -> tuple[int, ...]:
     """One value or several along an axis, each once."""
-    found = tuple(arguments.integer(name, one, least, most=MOST_STEPS) for one in several(name, value))
-    if not found or len(set(found)) < len(found):
+    numbers = tuple(arguments.integer(name, one, least, most=MOST_STEPS) for one in several(name, value))
+    if not numbers or len(set(numbers)) < len(numbers):
         raise InputError(f"{name}={shown(value)}: one value or several different ones are needed")
-    return found
+    return numbers

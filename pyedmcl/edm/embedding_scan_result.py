@@ -75,8 +75,8 @@ class EmbeddingScan(Result):
         """
         within = real("tolerance", tolerance, "a number of at least 0", lambda value: 0 <= value < np.inf)
         rho = self.rho[None] if self.single else self.rho
-        found = [self._best_of(one, within) for one in rho]
-        return found[0] if self.single else found
+        best = [self._best_of(one, within) for one in rho]
+        return best[0] if self.single else best
 
     def _best_of(self, rho: NDArray[np.float64], tolerance: float) -> dict[str, Any]:
         columns: dict[str, list[Any]] = {"E": [], "tau": [], "rho": []}

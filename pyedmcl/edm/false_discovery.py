@@ -55,9 +55,9 @@ def false_discovery(p_values: Any) -> Doubles:
     """
     p = _probabilities(p_values)
     there = ~np.isnan(p)
-    found = p[there]
-    order = np.argsort(found, kind="stable")
-    scaled = found[order] * len(found) / np.arange(1, len(found) + 1)
+    tested = p[there]
+    order = np.argsort(tested, kind="stable")
+    scaled = tested[order] * len(tested) / np.arange(1, len(tested) + 1)
     adjusted = np.empty_like(scaled)
     adjusted[order] = _short(np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0))
     out = np.full(p.shape, np.nan)

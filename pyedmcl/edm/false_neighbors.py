@@ -48,8 +48,8 @@ class FalseNeighbors(Result):
         """The smallest E whose share is at most ``tolerance``, of each series; 0 where there is none."""
         most = real("tolerance", tolerance, "a share from 0 to 1", lambda value: 0 <= value <= 1)
         few = np.atleast_2d(self.share) <= most
-        found = np.where(few.any(axis=1), few.argmax(axis=1) + 1, 0)
-        return int(found[0]) if self.share.ndim == 1 else found
+        smallest = np.where(few.any(axis=1), few.argmax(axis=1) + 1, 0)
+        return int(smallest[0]) if self.share.ndim == 1 else smallest
 
     def to_xarray(self) -> Any:
         """An xarray DataArray (series, E)."""

@@ -158,13 +158,13 @@ def p_of_forecasts(
     problem = ForecastsProblem(
         values, tuple(int(dim) for dim in E), forecasts, tau, exclusion_radius, knn, dtype
     )  # fmt: skip
-    found = np.empty((problem.total, len(values)))
-    record = runner.run(problem, ArraySink(problem.blocks(), [found]))
+    gains = np.empty((problem.total, len(values)))
+    record = runner.run(problem, ArraySink(problem.blocks(), [gains]))
     place = {one: number for number, one in enumerate(forecasts)}
     z = np.empty(len(pairs))
     for part in cut(len(pairs), _TOGETHER):
         few = pairs[part.begin : part.end]
         goals = np.stack([future(values[:, known.effect].astype(np.float64), _AHEAD) for _, known in few])
-        better, worse = (found[[place[pair[side]] for pair in few]] for side in (0, 1))
+        better, worse = (gains[[place[pair[side]] for pair in few]] for side in (0, 1))
         z[part.begin : part.end] = z_of_difference((better, goals), (worse, goals))
     return np.array([upper_tail(float(value)) for value in z]), record

@@ -48,7 +48,7 @@ def parts_of(series: Series, layout: Layout | None, what: str) -> list[tuple[str
 
 def said_together(reasons: Sequence[str]) -> str:
     """What was taken for a series in each of its groups, the most frequent first."""
-    found = Counter(reasons).most_common()
-    if len(found) == 1:
-        return found[0][0]
-    return "; ".join(f"in {count} of {len(reasons)} groups {reason}" for reason, count in found)
+    most_common = Counter(reasons).most_common()
+    if len(most_common) == 1:
+        return most_common[0][0]
+    return "; ".join(f"in {count} of {len(reasons)} groups {reason}" for reason, count in most_common)

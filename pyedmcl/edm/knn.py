@@ -147,8 +147,8 @@ def knn(
     indices, distances = problem.result()
     record = runner.run(problem, ArraySink(problem.blocks(), [indices, distances]))
     if layout is not None:
-        found = indices[layout.order]
-        indices, distances = np.where(found < 0, -1, layout.rows[found]).astype(np.int32), distances[layout.order]
+        ordered = indices[layout.order]
+        indices, distances = np.where(ordered < 0, -1, layout.rows[ordered]).astype(np.int32), distances[layout.order]
     return KnnResult(indices, distances, runner.provenance(problem.kernels, record))
 
 

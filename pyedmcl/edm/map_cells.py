@@ -59,10 +59,10 @@ class MapCells:
         return record
 
     def _groups(self, layers: Sequence[int]) -> list[Layers]:
-        found: dict[Any, list[int]] = {}
+        cells: dict[Any, list[int]] = {}
         for layer in layers:
-            found.setdefault(_shared(self._cells[layer]), []).append(layer)
-        return [tuple(group) for group in found.values()]
+            cells.setdefault(_shared(self._cells[layer]), []).append(layer)
+        return [tuple(group) for group in cells.values()]
 
     def _engine(self, layers: Layers) -> CrossMap | SmapXmapEngine:
         if self._held is None or self._held[0] != layers:

@@ -44,9 +44,9 @@ def check_map_precision(precision: Any, dtype: Any, others: Mapping[str, Any]) -
 
 def tell_in_full(provenance: Mapping[str, Any]) -> None:
     """Warn where targets of a map with ``precision="compact"`` were computed in full."""
-    found = [entry for entry in provenance.get("precision", ()) if entry["full"]]
-    if found:
-        worst = max(found, key=lambda entry: int(entry["full"]))
+    entries = [entry for entry in provenance.get("precision", ()) if entry["full"]]
+    if entries:
+        worst = max(entries, key=lambda entry: int(entry["full"]))
         warn(
             f"precision='compact': {worst['full']} of {worst['targets']} targets were computed in full, since "
             f"{worst['why']}"

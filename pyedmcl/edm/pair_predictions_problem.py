@@ -110,8 +110,8 @@ def predict_pairs(
     """Predictions (n_pairs, n_steps) of pairs in any order; see :class:`PairPredictionsProblem`."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0], pairs[:, 3], pairs[:, 2]))
     problem = PairPredictionsProblem(libraries, targets, pairs[order], tau, exclusion_radius, knn, dtype)
-    found = np.empty((len(pairs), len(libraries)))
-    record = runner.run(problem, ArraySink(problem.blocks(), [found]))
-    out = np.empty_like(found)
-    out[order] = found
+    rho = np.empty((len(pairs), len(libraries)))
+    record = runner.run(problem, ArraySink(problem.blocks(), [rho]))
+    out = np.empty_like(rho)
+    out[order] = rho
     return out, record

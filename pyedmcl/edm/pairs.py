@@ -160,8 +160,8 @@ class PairsProblem:
 
 def _described(grids: Sequence[Grid | None]) -> list[Any] | None:
     """Grids as a manifest holds them; None where there is none."""
-    found = [None if grid is None else grid.described() for grid in grids]
-    return None if found == [None, None] else found
+    described = [None if grid is None else grid.described() for grid in grids]
+    return None if described == [None, None] else described
 
 
 def pairs_arguments(data: Any, **given: Any) -> dict[str, Any]:
@@ -236,9 +236,9 @@ def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
         stage = problem.first_stage()
         own = sink.stage("E", stage.total, stage.blocks(runner.devices))
         runner.run(stage, own)
-        found = [np.concatenate(arrays) for arrays in zip(*own.results(), strict=True)]
-        E = problem.E_rule.choose(*found)
-        tell_doubtful(problem.aimed.series.names, E, found[0])
+        results = [np.concatenate(arrays) for arrays in zip(*own.results(), strict=True)]
+        E = problem.E_rule.choose(*results)
+        tell_doubtful(problem.aimed.series.names, E, results[0])
         record = Record(searched=tuple({**entry, "for": "E"} for entry in own.record.searched))
     sink.set_E(E, record)
     return replace(problem, E=tuple(np.asarray(E).tolist()))

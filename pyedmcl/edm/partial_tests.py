@@ -52,7 +52,7 @@ def partial_tests(
     def of(which: Sequence[int], first: int, n: int) -> tuple[Doubles, Doubles]:
         """Of some links the partial correlation, and those of n surrogates from ``first`` on."""
         nonlocal record
-        found = []
+        partials = []
         for part in cut(len(which), max(_NUMBERS // (2 * (n + 1) * n_steps), 1)):
             some = [links[number] for number in which[part.begin : part.end]]
             drawn = {cause: arguments.room("n", (n, n_steps)) for cause in sorted({link.cause for link in some})}
@@ -60,8 +60,8 @@ def partial_tests(
             makers.drawer.draw(draws, seed, first)
             own, more = partial_skill(runner, values, E, some, drawn, **options)
             record = record.joined(more)
-            found.append(own.partial)
-        together = np.concatenate(found)
+            partials.append(own.partial)
+        together = np.concatenate(partials)
         return together[:, 0], together[:, 1:]
 
     n = min(FIRST, budget)

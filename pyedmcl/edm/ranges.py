@@ -66,8 +66,8 @@ def mask(name: str, given: Any, n: int) -> Mask | None:
         return None
     if array.shape != (n,):
         raise InputError(f"{name} is a mask of shape {array.shape}; one boolean for each of the {n} rows is needed")
-    found: Mask = array
-    return found
+    mask: Mask = array
+    return mask
 
 
 def in_layout(name: str, given: Any, layout: Layout | None) -> Any:

@@ -35,8 +35,8 @@ class SeasonChoice:
         """What is kept, and why, in words."""
         if not self.period:
             return "keeps the values alone, in random order, since there are no two cycles"
-        found = "was found in it" if self.own else "was found in others, not in it"
-        return f"keeps the mean cycle of {self.period} rows, which {found}"
+        source = "was found in it" if self.own else "was found in others, not in it"
+        return f"keeps the mean cycle of {self.period} rows, which {source}"
 
     def maker(self, values: NDArray[np.float64]) -> Maker:
         """What makes surrogates of these values."""
@@ -57,15 +57,15 @@ def season_choices(parts: Sequence[Series]) -> tuple[tuple[SeasonChoice, ...], .
         No series has a cycle.
     """
     own = [[choice.period for choice in choices(part, "auto", None)] for part in parts]
-    found = Counter(length for lengths in own for length in lengths if length)
-    if not found:
+    counted = Counter(length for lengths in own for length in lengths if length)
+    if not counted:
         names = parts[0].names
         where = repr(names[0]) if len(names) == 1 else f"any of {len(names):,} series"
         raise InputError(
             f"period=None: no cycle was found in {where}, and 'seasonal' needs one; say how many rows it has, such as "
             "period=12 for months, or take 'auto'"
         )
-    usual = found.most_common(1)[0][0]
+    usual = counted.most_common(1)[0][0]
     return tuple(
         tuple(_choice(length, usual, part.n_steps) for length in lengths)
         for lengths, part in zip(own, parts, strict=True)

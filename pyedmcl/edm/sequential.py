@@ -37,10 +37,10 @@ def bounds(reached: Counts, n: Counts) -> tuple[Doubles, Doubles]:
     shape = np.shape(reached)
     base = int(np.max(n, initial=0)) + 1
     numbers, place = np.unique(np.ravel(reached).astype(np.int64) * base + np.ravel(n), return_inverse=True)
-    found = np.divmod(numbers, base)  # each pair of counts once: there are few of many tests
-    k, n_of = (each.astype(np.float64) for each in found)
+    pairs = np.divmod(numbers, base)  # each pair of counts once: there are few of many tests
+    k, n_of = (each.astype(np.float64) for each in pairs)
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, base)))])  # of factorials
-    choices = logs[found[1]] - logs[found[0]] - logs[found[1] - found[0]]
+    choices = logs[pairs[1]] - logs[pairs[0]] - logs[pairs[1] - pairs[0]]
     limit = math.log(EPSILON) - np.log(n_of + 1) - choices
 
     def inside(p: Doubles) -> Mask:

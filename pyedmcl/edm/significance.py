@@ -284,8 +284,8 @@ def _taken_of_both(
         return [None] * len(directions)
     targets = [d.target.series for d in directions]
     both = Series(np.column_stack([one.values[:, 0] for one in targets]), tuple(one.names[0] for one in targets))
-    found = choices_of([part for _, part in parts_of(both, layout, "x, y")], surrogate, period)
-    return [tuple(own[place : place + 1] for own in found) for place in range(len(directions))]
+    choices = choices_of([part for _, part in parts_of(both, layout, "x, y")], surrogate, period)
+    return [tuple(own[place : place + 1] for own in choices) for place in range(len(directions))]
 
 
 def _first(series: Series) -> Series:

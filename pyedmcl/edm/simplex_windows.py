@@ -46,13 +46,13 @@ def windowed_forecast(
     problem = SimplexProblem(tuple(projections), dtype, search)
     sink = ListSink(problem.blocks())
     record = runner.run(problem, sink)
-    found = [entry for block in sink.results() for entry in block]
-    predicted = np.array([forecast.predicted for _, forecast in found])
-    observed = np.array([projection.observed for projection, _ in found])
-    rho, mae, rmse = np.array([(forecast.rho, forecast.mae, forecast.rmse) for _, forecast in found]).T.copy()
+    entries = [entry for block in sink.results() for entry in block]
+    predicted = np.array([forecast.predicted for _, forecast in entries])
+    observed = np.array([projection.observed for projection, _ in entries])
+    rho, mae, rmse = np.array([(forecast.rho, forecast.mae, forecast.rmse) for _, forecast in entries]).T.copy()
     return WindowedForecast(
         rho=rho, mae=mae, rmse=rmse, predicted=predicted, observed=observed,
-        variance=np.array([forecast.variance for _, forecast in found]),
+        variance=np.array([forecast.variance for _, forecast in entries]),
         skill=rho if skill == "pearson" else measure(skill, predicted, observed), E=projections[0].E,
         starts=np.array(cut.starts), width=cut.width, time=cut.times(series.time),
         provenance=runner.provenance(problem.kernels, record),

@@ -77,12 +77,12 @@ class SmapResult(Result):
     def at(self, theta: float) -> SmapResult:
         """The part of a sweep that belongs to one theta. Raises InputError for one that was not computed."""
         thetas = np.atleast_1d(self.theta)
-        found = np.flatnonzero(thetas == theta)
-        if not len(found):
+        places = np.flatnonzero(thetas == theta)
+        if not len(places):
             raise InputError(f"theta={theta!r} is none of those computed: {', '.join(f'{v:g}' for v in thetas)}")
         if np.ndim(self.theta) == 0:
             return self
-        s = int(found[0])
+        s = int(places[0])
         sizes = None if self.singular_values is None else self.singular_values[s]
         return replace(
             self, theta=float(thetas[s]), predicted=self.predicted[s], variance=self.variance[s],

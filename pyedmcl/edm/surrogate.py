@@ -113,10 +113,10 @@ def surrogate(
         own = {"period": period, "E": E, "tau": tau, "recurrence": recurrence}
         return _of_groups(series, of, method, count, arguments.stream(seed), own)
     check_method(method)
-    found = choices_of([series], method, period)
-    _say(method, found)
+    choices = choices_of([series], method, period)
+    _say(method, choices)
     make = maker(
-        series, method, period=period, E=E, tau=tau, recurrence=recurrence, choice=found[0][0] if found[0] else None
+        series, method, period=period, E=E, tau=tau, recurrence=recurrence, choice=choices[0][0] if choices[0] else None
     )
     return draw(make, count, arguments.stream(seed), 0, series.n_steps)
 
@@ -130,11 +130,11 @@ def _of_groups(
     parts = [
         build_series(series.values[groups.codes == number, 0], series.names) for number in range(len(groups.names))
     ]
-    found = choices_of(parts, method, options["period"])
-    _say(method, found)
+    choices = choices_of(parts, method, options["period"])
+    _say(method, choices)
     makers = [
         maker(part, method, what=f"x, group {name}", choice=own[0] if own else None, **options)
-        for part, name, own in zip(parts, groups.names.tolist(), found, strict=True)
+        for part, name, own in zip(parts, groups.names.tolist(), choices, strict=True)
     ]
     return draw(grouped(groups.codes, makers), n, seed, 0, series.n_steps)
 

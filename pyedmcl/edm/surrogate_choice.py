@@ -105,11 +105,11 @@ def choices(series: Series, method: str, period: int | None) -> tuple[Choice, ..
         return ()
     length = None if period is None else check_period(period, series.n_steps)
     columns = [near_one(column.astype(np.float64))[0] for column in series.values.T]
-    found = choose_each(columns, length)
-    shared = common_period([choice.period for choice in found])
+    choices = choose_each(columns, length)
+    shared = common_period([choice.period for choice in choices])
     if shared and length is None:
-        found = [_also(choice, values, shared) for choice, values in zip(found, columns, strict=True)]
-    return tuple(found)
+        choices = [_also(choice, values, shared) for choice, values in zip(choices, columns, strict=True)]
+    return tuple(choices)
 
 
 def _also(choice: Choice, values: Doubles, period: int) -> Choice:
@@ -151,10 +151,10 @@ def choose_each(columns: Sequence[Doubles], period: int | None = None) -> list[C
 
 def _chosen_anew(columns: Sequence[Doubles], period: int | None) -> list[Choice]:
     """What surrogates of each series should keep, whatever was found before."""
-    found = [_without_cycle(values) for values in columns]
-    chosen = [choice if period is None or not long else replace(choice, period=period) for choice, long in found]
+    rests = [_without_cycle(values) for values in columns]
+    chosen = [choice if period is None or not long else replace(choice, period=period) for choice, long in rests]
     for steps in (False, True) if period is None else ():
-        alike = [number for number, (choice, long) in enumerate(found) if long and choice.steps is steps]
+        alike = [number for number, (choice, long) in enumerate(rests) if long and choice.steps is steps]
         if not alike:
             continue
         levels = [_level(columns[number], steps) for number in alike]

@@ -104,16 +104,16 @@ def segment_choices(parts: Sequence[Series], method: str) -> tuple[tuple[Segment
     InputError
         A series has gaps, and no stretch that is long enough in any part.
     """
-    found = tuple(tuple(_choice(method, np.isfinite(column)) for column in part.values.T) for part in parts)
-    if not any(one.gaps for own in found for one in own):
+    choices = tuple(tuple(_choice(method, np.isfinite(column)) for column in part.values.T) for part in parts)
+    if not any(one.gaps for own in choices for one in own):
         return tuple(() for _ in parts)
-    for name, of_series in zip(parts[0].names, zip(*found, strict=True), strict=True):
+    for name, of_series in zip(parts[0].names, zip(*choices, strict=True), strict=True):
         if any(one.gaps for one in of_series) and not any(one.drawn for one in of_series):
             raise InputError(
                 f"{method!r} surrogates of series {name!r}, which has gaps, need {LEAST_SEGMENT} rows without a gap "
                 "somewhere; fill gaps first, or take 'auto', 'shuffle' or 'seasonal' as surrogate method"
             )
-    return found
+    return choices
 
 
 def _choice(method: str, there: Mask) -> SegmentChoice:

@@ -64,9 +64,9 @@ def surrogate_tests(
         part = with_dimensions(part, runner, sink)
         return part, runner.run(part, sink), layers
 
-    found = None if folder is None else folder.result()
-    if found is not None:
-        record, (E, rho, reached, n) = found
+    stored = None if folder is None else folder.result()
+    if stored is not None:
+        record, (E, rho, reached, n) = stored
         return record, E, SurrogateTable(rho, reached, n)
     try:
         problem, record, (rho, reached, n) = of(problem)

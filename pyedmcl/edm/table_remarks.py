@@ -65,9 +65,9 @@ def remarks_on_table(series: Series) -> list[Remark]:
     if series.n_steps < _LEAST:
         return []
     columns = [near_one(column.astype(np.float64))[0] for column in series.values.T]
-    found = [*_codes(series), *_labels(series), *_copies(series.names, columns), *_repeats(series.values)]
-    told = {remark.series for remark in found}
-    return found + list(_few_returns({
+    remarks = [*_codes(series), *_labels(series), *_copies(series.names, columns), *_repeats(series.values)]
+    told = {remark.series for remark in remarks}
+    return remarks + list(_few_returns({
         name: column for name, column in zip(series.names, columns, strict=True) if name not in told
     }))  # fmt: skip
 
@@ -162,10 +162,10 @@ def _repeats(values: NDArray[np.floating]) -> Iterator[Remark]:
     back = np.array([place - first.setdefault(row.tobytes(), place) for place, row in enumerate(rows)])
     back[np.isnan(values).all(axis=1)] = 0
     edges = [0, *(np.flatnonzero(np.diff(back)) + 1).tolist(), len(back)]
-    found = [(begin, end) for begin, end in pairwise(edges) if back[begin] > 0 and end - begin >= _STRETCH]
-    if found:
-        (begin, end), total = found[0], sum(end - begin for begin, end in found)
-        more = f", and so do {total - (end - begin):,} others" if len(found) > 1 else ""
+    stretches = [(begin, end) for begin, end in pairwise(edges) if back[begin] > 0 and end - begin >= _STRETCH]
+    if stretches:
+        (begin, end), total = stretches[0], sum(end - begin for begin, end in stretches)
+        more = f", and so do {total - (end - begin):,} others" if len(stretches) > 1 else ""
         yield Remark(
             "repeats", "",
             f"rows {begin:,} to {end - 1:,} are equal to rows {begin - back[begin]:,} to {end - 1 - back[begin]:,} in "

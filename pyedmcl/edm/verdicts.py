@@ -127,8 +127,8 @@ def intermediates(evidence: Evidence, effect: int, cause: int) -> list[int]:
     They are linked to the effect as its cause, and to the cause in either direction.
     """
     linked, others = evidence.ordered, np.arange(len(evidence.skill))
-    found = linked[effect] & (linked[:, cause] | linked[cause]) & (others != effect) & (others != cause)
-    series = np.flatnonzero(found)
+    between = linked[effect] & (linked[:, cause] | linked[cause]) & (others != effect) & (others != cause)
+    series = np.flatnonzero(between)
     steps = np.array([weaker_step(evidence, effect, cause, int(z)) for z in series])
     return [int(z) for z in series[np.argsort(-steps, kind="stable")]]
 

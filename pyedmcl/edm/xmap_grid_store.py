@@ -112,11 +112,11 @@ def read_grid(path: Path) -> tuple[dict[str, Any], list[XmapStore]]:
         It is damaged.
     """
     try:
-        found = read_checked(path / _LIST, required=True)
-        if found is None:
+        record = read_checked(path / _LIST, required=True)
+        if record is None:
             raise StoreForeignError(f"{path} is no result of pyedmcl xmap-grid: name the folder that it wrote")
-        axes = {str(name): tuple(values) for name, values in found["axes"]}
-        return axes, [open_store(path / name) for name in found["maps"]]
+        axes = {str(name): tuple(values) for name, values in record["axes"]}
+        return axes, [open_store(path / name) for name in record["maps"]]
     except NotADirectoryError as error:
         raise StoreForeignError(f"{path} is no result of pyedmcl xmap-grid: name the folder that it wrote") from error
     except (DamagedError, OSError, LookupError, TypeError, ValueError) as error:
@@ -144,8 +144,8 @@ class StoredGrid:
 
     def rows(self, begin: int, end: int) -> NDArray[Any]:
         """Libraries ``begin`` to ``end - 1`` of all maps: (*axes, end - begin, n_targets)."""
-        found = np.stack([np.asarray(one[begin:end]) for one in self.maps])
-        return found.reshape(*self.shape[:-2], *found.shape[1:])
+        layers = np.stack([np.asarray(one[begin:end]) for one in self.maps])
+        return layers.reshape(*self.shape[:-2], *layers.shape[1:])
 
     def take(self, places: NDArray[np.int_]) -> StoredGrid:
         """The maps at some places, counted over all axes, in the shape of ``places``."""

@@ -92,8 +92,8 @@ class XmapResult(Graph, Result):
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""
         if self.store is None:
-            found: XmapResult = super().held()
-            return found
+            result: XmapResult = super().held()
+            return result
         return replace(self, rho=np.asarray(self.rho), store=None)
 
     def to_frame(self) -> Any:

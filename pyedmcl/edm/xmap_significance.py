@@ -104,8 +104,8 @@ class XmapSignificance(Graph, Result):
 
     def significant(self, rate: float = 0.05) -> NDArray[np.bool_]:
         """Pairs (n_series, n_series) that are called significant at a false discovery rate."""
-        found: NDArray[np.bool_] = self.q_value <= arguments.share("rate", rate)
-        return found
+        significant: NDArray[np.bool_] = self.q_value <= arguments.share("rate", rate)
+        return significant
 
     def to_frame(self, rate: float | None = None) -> Any:
         """A pandas DataFrame of pairs off the diagonal, the strongest first.
@@ -307,11 +307,11 @@ def xmap_significance(
         record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most, folder=folder)
     p_value = p_values(table.reached, table.n)
     tell_reach(p_value, int(table.n.max(initial=0)), limit)
-    found = XmapSignificance(
+    result = XmapSignificance(
         table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
         surrogate, problem.seed, table.n, limit, makers.reasons,
         runner.provenance(problem.kernels, record), series.grid,
     )  # fmt: skip
     if out is not None:
-        found.save(Path(out) / SIGNIFICANCE_FILE)
-    return found
+        result.save(Path(out) / SIGNIFICANCE_FILE)
+    return result

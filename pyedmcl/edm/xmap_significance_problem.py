@@ -93,8 +93,8 @@ class XmapSignificanceEngine:
             skill, surrogates, own = self._skill(libraries, targets)
             place = np.ix_(targets - block.begin, libraries)
             rho[place] = skill.T
-            found = counts(skill, surrogates)
-            reached[place], there[place] = found[0].T, found[1].T
+            counted = counts(skill, surrogates)
+            reached[place], there[place] = counted[0].T, counted[1].T
             record = record.joined(own)
             report(int(targets.max()) + 1 - block.begin)
         itself = np.arange(len(block)), np.arange(block.begin, block.end)

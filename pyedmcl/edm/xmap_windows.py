@@ -131,10 +131,10 @@ class XmapWindowsEngine:
         )  # fmt: skip
         engine = own.open(self._executor)
         try:
-            found = engine.block(Block(0, 0, own.total), None, lambda done: None)
+            result = engine.block(Block(0, 0, own.total), None, lambda done: None)
         finally:
             engine.release()
-        return found.arrays[0], found.record
+        return result.arrays[0], result.record
 
     def release(self) -> None:
         """Nothing is held."""
@@ -190,11 +190,11 @@ def window_dimensions(problem: PairsProblem, executor: Executor, side: Prepared,
     stage = replace(problem.first_stage(), data=side)
     engine = stage.open(executor)
     try:
-        found = engine.block(Block(0, 0, stage.total), None, lambda done: None)
+        result = engine.block(Block(0, 0, stage.total), None, lambda done: None)
     finally:
         engine.release()
-    searched = tuple({**entry, "for": "E"} for entry in found.record.searched)
-    return problem.E_rule.choose(*found.arrays).reshape(n, -1), Record(searched=searched)
+    searched = tuple({**entry, "for": "E"} for entry in result.record.searched)
+    return problem.E_rule.choose(*result.arrays).reshape(n, -1), Record(searched=searched)
 
 
 def _some(side: Prepared, windows: Dims, n: int) -> NDArray[Any]:

@@ -125,8 +125,8 @@ class Member(Watch):
 
     def _mine(self, name: str) -> bool:
         """Whether a claim is still this process's: who was suspended for long may have lost it."""
-        found = self.look(name)
-        return found is not None and found[0].id == self.me.id
+        claim = self.look(name)
+        return claim is not None and claim[0].id == self.me.id
 
     def take(self, name: str) -> bool:
         """Claim ``name``. False where somebody holds it; a stale claim is left to :meth:`take_over`.
@@ -170,8 +170,8 @@ class Member(Watch):
         aside = self.folder / f"{GONE}{secrets.token_hex(8)}"
         try:
             os.rename(self.folder / name, aside)  # of several who do this, one finds it there
-            found = self.look(aside.name)
-            same = found is not None and found[0] == gone
+            claim = self.look(aside.name)
+            same = claim is not None and claim[0] == gone
             if not same:  # somebody was quicker, and this is his claim
                 os.link(aside, self.folder / name)
         except OSError:

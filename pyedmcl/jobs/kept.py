@@ -182,8 +182,8 @@ class StepSink(PartsSink):
 
 def steps_of(folder: Path) -> list[Path]:
     """The folders of steps that were begun, in their order."""
-    found = [(int(match[1]), name) for name in os.listdir(folder) if (match := _STEP.fullmatch(name))]
-    return [folder / name for _, name in sorted(found)]
+    steps = [(int(match[1]), name) for name in os.listdir(folder) if (match := _STEP.fullmatch(name))]
+    return [folder / name for _, name in sorted(steps)]
 
 
 def said_of_step(step: Path) -> str:

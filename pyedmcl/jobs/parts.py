@@ -190,8 +190,8 @@ class PartsSink:
         return [block for block in self._blocks if block.number in left]
 
     def claim(self) -> Block | Wait | None:
-        found = self._shared.claim()
-        return self._blocks[found] if isinstance(found, int) else found
+        block = self._shared.claim()
+        return self._blocks[block] if isinstance(block, int) else block
 
     def give_back(self, block: Block) -> None:
         self._shared.again(block.number)

@@ -39,10 +39,10 @@ def told(searched: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]
         ``neighbors``; and ``precision``, where there is any of it.
     """
     entries = [dict(entry) for entry in searched]
-    found = {"neighbors": [entry for entry in entries if entry.get("for") != PRECISION]}
+    choices = {"neighbors": [entry for entry in entries if entry.get("for") != PRECISION]}
     of_targets = [{name: entry[name] for name in entry if name != "for"} for entry in entries
                   if entry.get("for") == PRECISION]  # fmt: skip
-    return found | ({PRECISION: of_targets} if of_targets else {})
+    return choices | ({PRECISION: of_targets} if of_targets else {})
 
 
 def origin(**more: Any) -> dict[str, Any]:

@@ -66,6 +66,6 @@ def seeded_folder(
 def _stored_seed(path: Path) -> int | None:
     """The seed of work that is in a folder; None where there is none."""
     with contextlib.suppress(DamagedError, OSError, ValueError, LookupError, TypeError):
-        found = read_identity(path)
-        return None if found is None else int(json.loads(found[1]["seed"]))
+        identity = read_identity(path)
+        return None if identity is None else int(json.loads(identity[1]["seed"]))
     return None

@@ -142,12 +142,12 @@ class SharedAnswers(MutableMapping[str, dict[str, Any]]):
             self._known |= store.parameters
 
     def __getitem__(self, question: str) -> dict[str, Any]:
-        found = self._known.get(question) or self._stores[0].kept_answer(question)
-        if found is None:
+        answer = self._known.get(question) or self._stores[0].kept_answer(question)
+        if answer is None:
             raise KeyError(question)
         if question not in self._known:
-            self[question] = found
-        return found
+            self[question] = answer
+        return answer
 
     def __setitem__(self, question: str, answer: dict[str, Any]) -> None:
         if question not in self._known:

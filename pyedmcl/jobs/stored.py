@@ -214,8 +214,8 @@ class StoredMap:
         """
         if not 0 <= start <= stop <= self.shape[0]:
             raise InputError(f"rows {start} to {stop} do not exist: there are rows 0 to {self.shape[0]}")
-        found: NDArray[Any] = self.rho[start:stop]
-        return found
+        rows: NDArray[Any] = self.rho[start:stop]
+        return rows
 
     def _read_block(self, block: int, first: int, last: int) -> NDArray[Any] | None:
         entry = self._done.entries.get(block)

@@ -69,9 +69,9 @@ class BatchCounts:
         """From matrices that were counted one by one."""
         lines = []
         for one in counts:
-            found = [np.flatnonzero(getattr(one, name)) for name in KINDS]
-            codes = np.concatenate([lengths + (kind << _KIND) for kind, lengths in enumerate(found)])
-            numbers = np.concatenate([getattr(one, name)[at] for name, at in zip(KINDS, found, strict=True)])
+            places = [np.flatnonzero(getattr(one, name)) for name in KINDS]
+            codes = np.concatenate([lengths + (kind << _KIND) for kind, lengths in enumerate(places)])
+            numbers = np.concatenate([getattr(one, name)[at] for name, at in zip(KINDS, places, strict=True)])
             lines.append(np.stack([codes, numbers], axis=1))
         diagonals = [one.per_diagonal[one.n_rows - 1 :] if halved else one.per_diagonal[::-1] for one in counts]
         lengths, n_columns, n_diagonals = (
@@ -120,8 +120,8 @@ class BatchCounts:
 
     def _per_diagonal(self, number: int) -> Ints:
         """By offset column - row, ascending."""
-        found = self.diagonals[self.diagonal_begins[number] : self.diagonal_begins[number + 1]].astype(np.int64)
-        return np.concatenate([found[:0:-1], found]) if self.halved else found[::-1]
+        cells = self.diagonals[self.diagonal_begins[number] : self.diagonal_begins[number + 1]].astype(np.int64)
+        return np.concatenate([cells[:0:-1], cells]) if self.halved else cells[::-1]
 
     @cached_property
     def _kinds(self) -> NDArray[np.uint8]:

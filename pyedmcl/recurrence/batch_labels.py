@@ -129,8 +129,8 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
     table = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
     if groups is None:
         return _checked(Labelled(table, columns, what))
-    found = groups_of(groups, table.shape[1], what)
-    return _split(list(table), columns, found.codes, _by_key(found), what)
+    grouping = groups_of(groups, table.shape[1], what)
+    return _split(list(table), columns, grouping.codes, _by_key(grouping), what)
 
 
 def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:

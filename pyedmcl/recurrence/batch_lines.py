@@ -77,13 +77,13 @@ class LinesOfMany:
                 here = slice(lines.begins[mine[0]], lines.ends[mine[-1]])
                 at = np.repeat(rows, lines.ends[mine] - lines.begins[mine]) + lines.lengths[here]
                 flat[at] += lines.numbers[here]  # a length occurs once
-            found = np.flatnonzero(flat)
+            places = np.flatnonzero(flat)
             many = np.count_nonzero(table, axis=1)
-            numbers.append(flat[found])
-            lengths.append(found - np.repeat(rows, many))
+            numbers.append(flat[places])
+            lengths.append(places - np.repeat(rows, many))
             ends[mine] = done + np.cumsum(many)
             begins[mine] = ends[mine] - many
-            done += len(found)
+            done += len(places)
         return LinesOfMany(self.order, begins, ends, np.concatenate(lengths), np.concatenate(numbers))
 
     def entropy(self) -> NDArray[np.float64]:

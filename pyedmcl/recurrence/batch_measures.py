@@ -68,10 +68,10 @@ class MeasuresOfMany:
 
     @cached_property
     def _diagonals(self) -> LinesOfMany:
-        found = self._counted_diagonals
+        lines = self._counted_diagonals
         if self.convention.has_theiler or not self._identity:
-            return found
-        return found.with_line(self.counts.sizes[:, 0])  # the main diagonal is longer than any other line
+            return lines
+        return lines.with_line(self.counts.sizes[:, 0])  # the main diagonal is longer than any other line
 
     @cached_property
     def _whites(self) -> LinesOfMany:
@@ -196,5 +196,5 @@ class MeasuresOfMany:
 
     def measure(self, long_name: str) -> NDArray[Any] | None:
         """A measure of all matrices by its long name; None for one that is not known here."""
-        found: Callable[[], NDArray[Any]] | None = getattr(self, long_name, None)
-        return None if found is None else found()
+        measure: Callable[[], NDArray[Any]] | None = getattr(self, long_name, None)
+        return None if measure is None else measure()

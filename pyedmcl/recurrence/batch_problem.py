@@ -108,8 +108,8 @@ class BatchProblem:
             matrix = replace(self.matrix, exponent=int(exponent))
             for place, radii in enumerate((self.outer, self.inner)):
                 if radii is not None:
-                    found = matrix.limits_of(radii[series[mine]])
-                    out[mine, :, place] = found
+                    limits = matrix.limits_of(radii[series[mine]])
+                    out[mine, :, place] = limits
         return out
 
     def open(self, executor: Executor) -> BatchEngine:
@@ -139,7 +139,7 @@ class BatchEngine:
 
     def _alone(self, number: int) -> BatchCounts:
         p = self._problem
-        found: dict[int, Any] = {}
+        alike: dict[int, Any] = {}
         for problem, places in self._passes(number):
             rows, columns = p.y.of(number), p.x.of(number)
             other = None if problem.symmetric else columns.values
@@ -149,9 +149,9 @@ class BatchEngine:
                 counts = sweep.counts(functools.partial(identity_line, problem, rows.values))
             finally:
                 sweep.release()
-            found |= zip(places, require_consistent([self._executor.info], problem, counts), strict=True)
+            alike |= zip(places, require_consistent([self._executor.info], problem, counts), strict=True)
         halved = p.matrix.symmetric and not p.own_limits
-        return BatchCounts.of_counts([found[place] for place in range(p.radii)], halved)
+        return BatchCounts.of_counts([alike[place] for place in range(p.radii)], halved)
 
     def _passes(self, number: int) -> list[tuple[RqaProblem, list[int]]]:
         """Sweeps over a single matrix, and the places of their radii among those asked for."""

@@ -108,8 +108,8 @@ class Side:
         """Which series have a gap."""
         missing = np.flatnonzero(np.isnan(self.values).any(axis=0))
         ends = self.begins + self.points + self.lag
-        found: NDArray[np.bool_] = np.searchsorted(missing, self.begins) < np.searchsorted(missing, ends)
-        return found
+        touched: NDArray[np.bool_] = np.searchsorted(missing, self.begins) < np.searchsorted(missing, ends)
+        return touched
 
     def windows(self, starts: Ints, size: int) -> Side:
         """Windows of so many points as series of their own, which share their scale."""
@@ -233,8 +233,8 @@ def _tables(values: NDArray[np.float64], begins: Ints, lengths: Ints) -> Iterato
 
 def _magnitudes(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """The largest magnitude of each row."""
-    found: NDArray[np.float64] = np.fmax(np.fmax.reduce(table, axis=1), -np.fmin.reduce(table, axis=1))
-    return found
+    magnitude: NDArray[np.float64] = np.fmax(np.fmax.reduce(table, axis=1), -np.fmin.reduce(table, axis=1))
+    return magnitude
 
 
 def _side_of_points(points: list[Points], names: Sequence[str], measured: bool) -> Side:

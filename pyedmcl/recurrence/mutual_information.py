@@ -290,8 +290,8 @@ def kth_distances(executor: Executor, points: Doubles, k: int) -> Doubles:
     def sample(size: int) -> NDArray[Any]:
         i, j = np.random.default_rng(0).integers(0, n, (2, size))
         i, j = i[i != j], j[i != j]
-        found: NDArray[Any] = np.abs(points[i].astype(kind) - points[j].astype(kind)).max(axis=1)
-        return found
+        distances: NDArray[Any] = np.abs(points[i].astype(kind) - points[j].astype(kind)).max(axis=1)
+        return distances
 
     try:
         return ranks.kth_of_columns(k, np.full(n, n - 1), sample)
@@ -319,5 +319,5 @@ def _within(order: Doubles, x: Doubles, reach: Doubles) -> NDArray[np.int64]:
             break
         low = low - moved[0] + (moved[1] & ~moved[0])
         high = high + moved[2] - (moved[3] & ~moved[2])
-    found: NDArray[np.int64] = high - low - 1  # but for itself
-    return found
+    neighbours: NDArray[np.int64] = high - low - 1  # but for itself
+    return neighbours

@@ -165,12 +165,12 @@ def near_one(arithmetic: str, *sides: Points) -> tuple[Points, ...]:
     """Both sides of a matrix with values whose squares are numbers of ``arithmetic``: where they are not, all are
     multiplied by one power of two, which rounds nothing."""
     different = list({id(side): side for side in sides}.values())
-    found = exponent_of(max(largest(side.values) for side in different))
+    exponent = exponent_of(max(largest(side.values) for side in different))
     least, most = NEAR_ONE[arithmetic]
-    if least <= found <= most:
+    if least <= exponent <= most:
         return sides
     scaled = {
-        id(side): replace(side, values=np.ldexp(side.values, -found), exponent=found) for side in different
+        id(side): replace(side, values=np.ldexp(side.values, -exponent), exponent=exponent) for side in different
     }
     return tuple(scaled[id(side)] for side in sides)
 

@@ -245,18 +245,19 @@ class Ranks:
         rest = rank - below
         sorted_out = rest <= self._values["next"]
         if sorted_out.any():
-            found = self._next(np.where(low >= 0, _values(np.maximum(low, 0), self.dtype), self.dtype.type(-1)), begin)
-            limits[sorted_out] = found[rows, np.clip(rest, 1, self._values["next"]) - 1][sorted_out]
+            below = np.where(low >= 0, _values(np.maximum(low, 0), self.dtype), self.dtype.type(-1))
+            following = self._next(below, begin)
+            limits[sorted_out] = following[rows, np.clip(rest, 1, self._values["next"]) - 1][sorted_out]
         return np.where(cells > 0, limits, -1)
 
     def _next(self, low: NDArray[Any], begin: int) -> NDArray[Any]:
         """The smallest distances above ``low`` of the columns from ``begin`` on, (columns, next)."""
-        found = np.full((len(low), self._values["next"]), np.inf, self.dtype)
+        following = np.full((len(low), self._values["next"]), np.inf, self.dtype)
         kernel = build(self.executor, self._spec, {**self._values, "per_column": True}, "recurrence_next")
-        buffers = [self.executor.upload(np.ascontiguousarray(low, self.dtype)), self.executor.upload(found)]
+        buffers = [self.executor.upload(np.ascontiguousarray(low, self.dtype)), self.executor.upload(following)]
         try:
             self._sweep(kernel, len(low), 4, lows=buffers[0], found=buffers[1], column_begin=begin)
-            return self.executor.download(buffers[1], found)
+            return self.executor.download(buffers[1], following)
         finally:
             for buffer in buffers:
                 buffer.release()

@@ -219,11 +219,11 @@ def distance_plot(
 
 def _times(x: Any, y: Any, rows: Points, columns: Points) -> Times:
     """When the points of both sides begin."""
-    found = []
+    parts = []
     for data, what, side in ((x if y is None else y, "y", rows), (x, "x", columns)):
         time = time_of(data, what)
-        found.append(None if time is None else time[: side.n])
-    return found[0], found[1]
+        parts.append(None if time is None else time[: side.n])
+    return parts[0], parts[1]
 
 
 def _sides(x: Any, y: Any, embedding: Embedding, options: common.Options) -> tuple[Points, ...]:
