@@ -42,7 +42,7 @@
 ##   table_tile     query rows of a tile of the neighbour tables
 ##   narrow_rows    the rows that tables name are numbers of 16 bits
 ##   precision      full; compact: targets of 16 bits; again: full, for the pairs that compact has marked
-##   local_sums     what of sums waits in local memory between chunks: 0 nothing, 1 their rests, 2 they, too
+##   local_sums     what of sums waits in local memory between chunks: 0 nothing, 1 what rounding left, 2 all of them
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes          adjacent targets in one vector (1 2 4 8 16; 16, 2)
 ##   vectors        vectors of targets that share rows and weights (1 2 4; 4, 1)

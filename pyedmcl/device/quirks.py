@@ -73,6 +73,8 @@ class Quirks:
         Largest single allocation in bytes.
     local_bytes : int
         Local memory, in bytes, that the arrays declared in a kernel may take.
+    cache_beside : int
+        Bytes of cache that a unit keeps when a group takes all of this local memory, of which both are parts.
     whole_memory_in_one : bool
         The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
     compilers : int
@@ -115,6 +117,7 @@ class Quirks:
     memory_share: float = 1.0
     largest_bytes: int = 0
     local_bytes: int = 0
+    cache_beside: int = 0
     whole_memory_in_one: bool = False
     compilers: int = 1
     keep_programs: bool = False
@@ -290,9 +293,10 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200|GH200)\b", info.name) is not None,
-        {"local_bytes": 227 << 10, "draws_waves": True},
+        {"local_bytes": 227 << 10, "cache_beside": 28 << 10, "draws_waves": True},
         "Hopper: the driver reports 48 KiB of local memory and grants arrays declared in a kernel all that a "
-        "multiprocessor has for one group (227 KiB), and double precision takes twice the time of single, not 32 times",
+        "multiprocessor has for one group (227 KiB), beside 28 KiB of cache; and double precision takes twice the time "
+        "of single, not 32 times",
     ),
     Row(
         lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200)\b", info.name) is not None,

@@ -25,8 +25,8 @@ _ROW_LANES_MOST = 128
 _CODE_BYTES, _CODES_MOST, _CODES_GROUP, _UNROLLED_MOST = 2, 8, 512, 6
 # Sums over the rows of a library that lie in local memory: of p, p p and p o.
 _SUMS = 3
-# Of an entry of a narrow table, and of the cache that a unit of an NVIDIA GPU has beside the most local memory.
-_ENTRY_BYTES, _CACHE_BESIDE = 6, 28 << 10
+# Bytes of an entry of a narrow table.
+_ENTRY_BYTES = 6
 # Libraries that a group looks through for marked pairs, at least.
 _LIBRARIES_AGAIN = 8
 # Multiply-adds of a class of targets, at most, that the kernel for any number of neighbours looks up. On processors it
@@ -57,7 +57,8 @@ class LookupShape:
     stage_rows : int
         Steps that a group's local array has room for; 0: targets are read from the caches.
     local_sums : int
-        What of the sums over rows waits in local memory between chunks: 0 nothing, 1 their rests, 2 they, too.
+        What of the sums over rows waits in local memory between chunks: 0 nothing, 1 what rounding left over, 2 the
+        sums as well.
     """
 
     parameters: Mapping[str, Any]
@@ -151,8 +152,8 @@ class LookupShapes:
     def _local_sums(self, chosen: Mapping[str, Any], k: int, *, compact: bool) -> int:
         """What of its sums a staged group keeps in local memory: as much as leaves its tables room in the cache.
 
-        Targets of 32 bits need fewer registers for their sums. They gain only where local memory has room for several
-        groups, which then read other parts of the tables at the same time.
+        Targets of 32 bits need fewer registers for their sums. They were faster so only where local memory has room for
+        several groups (docs/design/lookup.md).
         """
         if chosen["row_lanes"] != STRANDS or self._dtype != "float32":
             return 0
@@ -162,7 +163,7 @@ class LookupShapes:
         row = STRANDS * chosen["library_lanes"] * round_up(k, 4) * _ENTRY_BYTES
         for some in (2, 1):
             nbytes = self._staged_bytes(chosen, compact=compact, local_sums=some)
-            if nbytes <= self._local and nbytes + row <= self._local + _CACHE_BESIDE:
+            if nbytes <= self._local and nbytes + row <= self._local + quirks_for(self._info).cache_beside:
                 return some
         return 0
 

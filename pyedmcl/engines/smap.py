@@ -121,11 +121,15 @@ class LocalFits:
         self._sweeps: Sweeps | None = None
         self._chosen: _Chosen | None = None
         if not once:
-            self.device  # noqa: B018  # memory that is lacking is told of now
+            self._loaded()  # so that memory that is lacking is told of now
 
     @property
     def device(self) -> Sweeps:
-        """The library on the device, which takes it there."""
+        """The library on the device."""
+        return self._loaded()
+
+    def _loaded(self) -> Sweeps:
+        """The library on the device, which it is taken to where it is not there yet."""
         if self._sweeps is None:
             self._sweeps = Sweeps(self.executor, self.library, self.basis, self.dtype)
             try:
@@ -138,6 +142,7 @@ class LocalFits:
 
     @property
     def chosen(self) -> _Chosen:
+        """How it is fitted."""
         if self._chosen is None:
             self._chosen = _Chosen.of(self.device)
         return self._chosen

@@ -69,7 +69,10 @@ def kept_in(
 ) -> Iterator[Kept]:
     """A folder of kept steps; parameters and errors as for :func:`.seeded.seeded_folder`."""
     blocks = 1 if begin is None else _PIECES
-    named = lambda seed: {**identity(seed), **STEPS}  # noqa: E731
+
+    def named(seed: int) -> dict[str, str]:
+        return {**identity(seed), **STEPS}
+
     with seeded_folder(folder, begin, device, seed, named, blocks) as (member, decided):
         stored = read_identity(folder)
         pieces = blocks if stored is None else stored[0]  # as who began has cut

@@ -11,6 +11,7 @@ from device_helpers import NVIDIA
 
 import pyedmcl
 from pyedmcl.codegen import build
+from pyedmcl.codegen.texts import read_text
 from pyedmcl.data.condition import condition
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
@@ -18,6 +19,7 @@ from pyedmcl.engines import lookup
 from pyedmcl.engines.compact import CompactTargets
 from pyedmcl.kernels import spec
 from pyedmcl.kernels.compact import MOST_ERROR
+from pyedmcl.kernels.lookup import STRANDS
 from pyedmcl.launch.pool import Pool
 from pyedmcl.reference import compacted, skill
 from pyedmcl.simulate import coupled_maps
@@ -183,6 +185,10 @@ def test_sums_wait_where_tables_keep_their_cache():
         assert [waiting(steps, 4, compact=True) for steps in (3780, 5000, 5900)] == [2, 1, 0]
         assert waiting(5000, 21, compact=True) == 1
         assert [waiting(steps, 4, compact=False) for steps in (1600, 2500, 3780)] == [2, 2, 0], "room for one group"
+
+
+def test_the_kernel_deals_rows_into_as_many_strands_as_engines_think():
+    assert f"#define STRANDS {STRANDS}\n" in read_text("templates", "lookup.cl.mako")
 
 
 def repeating():
