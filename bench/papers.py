@@ -46,10 +46,16 @@ def extrapolated(x: np.ndarray, dims: list[int], precision: str, device: str | N
     """Preparation and two blocks of libraries, measured; the whole, extrapolated."""
     executor = open_device(device)
     n, length = x.shape[1], x.shape[0]
+
+    def prepare() -> CrossMap:
+        data = MapData(condition(x, "float32").values, np.array(dims), compact=precision == "compact")
+        mapping = CrossMap(executor, data)
+        executor.finish()
+        return mapping
+
+    compiled(prepare).release()
     begun = time.perf_counter()
-    data = MapData(condition(x, "float32").values, np.array(dims), compact=precision == "compact")
-    mapping = CrossMap(executor, data)
-    executor.finish()
+    mapping = prepare()
     prepared = time.perf_counter() - begun
     short, long = (min(block, n) for block in BLOCKS)
     try:

@@ -20,6 +20,10 @@ from ..tuning.parameters import ParameterChoice, adjusted, parameters
 # Lookups of a staged value that repay its staging.
 _REPAID = 16
 _ROW_LANES_MOST = 128
+# Bytes of a step's targets that fill all banks of local memory: reads of wider steps meet as often.
+_BANKS_BYTES = 128
+# Libraries of a map that keep groups busy that are as wide as local memory allows.
+_MANY_LIBRARIES = 512
 # Targets of 16 bits: their bytes, how many are 16 bytes, work-items of a group, and the most neighbours of which
 # several rows are looked up at once.
 _CODE_BYTES, _CODES_MOST, _CODES_GROUP, _UNROLLED_MOST = 2, 8, 512, 6
@@ -110,6 +114,8 @@ class LookupShapes:
         chosen = self._narrowed[k, width, compact] = dict(choice.parameters)
         if compact:
             self._halved(chosen, k, width)
+        else:
+            self._widen(chosen, width)
         # What suits similar numbers of targets may be more than twice as wide as these are.
         for name in ("target_lanes", "vectors"):
             while chosen[name] > 1 and chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"] // 2 >= width:
@@ -121,9 +127,27 @@ class LookupShapes:
         while chosen["library_lanes"] > 1 and every * -(-n_all // chosen["library_lanes"]) < 3 * n_units // 4:
             chosen["library_lanes"] //= 2
             chosen["row_lanes"] = min(2 * chosen["row_lanes"], _ROW_LANES_MOST)
-        why = "groups are no wider than the targets, and few libraries are spread over all units"
+        why = "groups are as wide as local memory and the targets allow, and few libraries are spread over all units"
         adjusted(choice, chosen, why + ("; targets of 16 bits lie in wider vectors" if compact else ""))
         return chosen
+
+    def _widen(self, chosen: dict[str, Any], width: int) -> None:
+        """Let a staged group own as many targets as local memory has room for, with fewer libraries at once.
+
+        Parameters are tuned for lengths of which the longest is four times the shortest. What fits the longest is less
+        than what fits the others, and groups of twice the targets read tables half as often.
+        """
+        if not chosen["stage"] or chosen["row_lanes"] != STRANDS or self._n_libraries < _MANY_LIBRARIES:
+            return
+        lanes = chosen["lanes"] * chosen["vectors"]
+        legal = next(each.values for each in spec("lookup").tunables if each.name == "target_lanes")
+        while chosen["library_lanes"] > 1 and lanes * chosen["target_lanes"] < width:
+            wider = {"target_lanes": 2 * chosen["target_lanes"], "library_lanes": chosen["library_lanes"] // 2}
+            twice, illegal = {**chosen, **wider}, wider["target_lanes"] not in legal
+            too_wide = lanes * twice["target_lanes"] * self._itemsize > _BANKS_BYTES
+            if illegal or too_wide or self._staged_bytes(twice, compact=False) > self._local:
+                return
+            chosen.update(twice)
 
     def _halved(self, chosen: dict[str, Any], k: int, width: int) -> None:
         """Change parameters for targets of 32 bits into some for half the bytes.
@@ -140,7 +164,7 @@ class LookupShapes:
         while wide["target_lanes"] > 1 and self._staged_bytes(wide, compact=True) > self._local:
             wide["target_lanes"] //= 2
             wide["row_lanes"] = min(2 * wide["row_lanes"], _ROW_LANES_MOST)
-        if wide["lanes"] == _CODES_MOST and wide["row_lanes"] >= STRANDS and self._n_libraries >= _CODES_GROUP:
+        if wide["lanes"] == _CODES_MOST and wide["row_lanes"] >= STRANDS and self._n_libraries >= _MANY_LIBRARIES:
             # Many libraries at once instead of work-items that share a strand of rows, and groups that registers allow.
             wide["row_lanes"] = STRANDS
             wide["library_lanes"] = max(_CODES_GROUP // (STRANDS * wide["target_lanes"]), 1)

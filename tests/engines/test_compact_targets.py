@@ -177,14 +177,16 @@ def test_sums_that_wait_in_local_memory_have_the_same_bits(device, monkeypatch, 
 def test_sums_wait_where_tables_keep_their_cache():
     info = replace(NVIDIA, name="NVIDIA H200", compute_units=132, max_work_group=1024)
 
-    def waiting(steps, k, *, compact):
-        shapes = lookup.LookupShapes(info, steps, "float32", 1000)
-        return shapes.shape(k, 2000, 1000, lambda cost: 1000, compact=compact).local_sums
+    def waiting(steps, k, *, compact, libraries=1000):
+        shapes = lookup.LookupShapes(info, steps, "float32", libraries)
+        return shapes.shape(k, 2000, libraries, lambda cost: 1000, compact=compact).local_sums
 
     with using(lookup={**STAGED, "library_lanes": 32}):
         assert [waiting(steps, 4, compact=True) for steps in (3780, 5000, 5900)] == [2, 1, 0]
         assert waiting(5000, 21, compact=True) == 1
-        assert [waiting(steps, 4, compact=False) for steps in (1600, 2500, 3780)] == [2, 2, 0], "room for one group"
+        in_full = [waiting(steps, 4, compact=False, libraries=500) for steps in (1600, 2500, 3780)]
+        assert in_full == [2, 2, 0], "room for one group"
+        assert waiting(2500, 4, compact=False) == 0, "twice the targets take that room"
 
 
 def test_the_kernel_deals_rows_into_as_many_strands_as_engines_think():
