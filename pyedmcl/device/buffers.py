@@ -193,6 +193,18 @@ class DeviceBuffer:
         self._spare = spare
         use.take(nbytes)
 
+    def lie_in(self, memory: Any) -> None:
+        """Give the memory back, and be a part of another buffer from now on, which has the account.
+
+        Parameters
+        ----------
+        memory
+            The binding's object for that part; it holds what the other buffer holds there.
+        """
+        self.release()
+        self.memory, self._use, self._spare = memory, MemoryUse(), None
+        self.serial = next(_serials)
+
     def release(self) -> None:
         """Give the memory back once nothing queued uses it; a second call does nothing."""
         if self.memory is not None:

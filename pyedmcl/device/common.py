@@ -28,44 +28,6 @@ from .quirks import quirks_for
 _SPARE_SHARE, _SPARE, _SPARE_ON_HOST = 64, 1 << 30, 128 << 20
 # Drivers that take memory when it is first used may run out of it in the middle of work.
 _MUCH = 4
-# Nanoseconds. rusticl without a GPU (22.3) has no clock, and answers 0, 1, 2, 3 when asked when a launch was queued,
-# submitted, begun and ended.
-_SHORTEST = 100
-
-
-class CommonEvent(ABC):
-    """A queued launch.
-
-    Parameters
-    ----------
-    event
-        The binding's object, which has ``wait()``.
-    executor : CommonExecutor
-    """
-
-    __slots__ = ("_event", "_executor")
-
-    def __init__(self, event: Any, executor: CommonExecutor) -> None:
-        self._event = event
-        self._executor = executor
-
-    @abstractmethod
-    def _nanoseconds(self) -> int:
-        """Time on the device, once the launch has ended."""
-
-    def wait(self) -> None:
-        """Block until the launch has ended. Raises LaunchError where it failed on the device."""
-        try:
-            self._event.wait()
-        except self._executor.errors as error:
-            raise self._executor.failure("a kernel failed while it ran", error) from error
-
-    @property
-    def seconds(self) -> float:
-        """Time on the device in seconds, 0 where the driver has no clock; waits for the end."""
-        self.wait()
-        elapsed = self._nanoseconds()
-        return elapsed * 1e-9 if elapsed >= _SHORTEST else 0.0
 
 
 class CommonExecutor(ABC):
@@ -85,6 +47,8 @@ class CommonExecutor(ABC):
         The class of its buffers.
     memory_codes, late_memory_codes : tuple of str
         What the binding's errors say where memory is lacking: at once, and where the cause may be another, too.
+    part_alignment : int
+        Bytes at whose multiples a buffer may lie within another one; 0 where it cannot.
     """
 
     buffer: ClassVar[type[DeviceBuffer]]
@@ -99,6 +63,7 @@ class CommonExecutor(ABC):
         self._context: Any = None
         self.errors = errors
         self.memory = MemoryUse()
+        self.part_alignment = 0
         quirks = quirks_for(info)
         self.programs = Programs(self._compile, quirks.compilers, lambda: self._used)
         spare = min(info.global_bytes // _SPARE_SHARE, _SPARE_ON_HOST if quirks.on_host else _SPARE)
@@ -109,6 +74,14 @@ class CommonExecutor(ABC):
     @property
     def info(self) -> DeviceInfo:
         return self._info
+
+    def unmeasured(self) -> CommonExecutor:
+        """The same device by a queue that takes no times, where that is sooner done; else this executor.
+
+        What is queued on the one does not wait for the other: work has to end before its buffers change hands.
+        """
+        self._check()
+        return self
 
     # What a binding does in its own way; all may raise what is in ``errors``.
 
@@ -131,6 +104,10 @@ class CommonExecutor(ABC):
     @abstractmethod
     def _borrowed(self, memory: Any) -> Any:
         """The caller's memory as that of a buffer: to release it leaves the caller's own hold on it."""
+
+    def _part(self, memory: Any, offset: int, nbytes: int) -> Any:
+        """Memory within memory, where ``part_alignment`` allows it."""
+        raise NotImplementedError
 
     @abstractmethod
     def _wait(self) -> None:
@@ -232,6 +209,37 @@ class CommonExecutor(ABC):
         self._copy(self._get, "from", self._own(buffer), into, offset)
         copies.downloaded(into.nbytes)
         return into
+
+    def join(self, buffers: Sequence[Buffer]) -> tuple[DeviceBuffer, list[int]] | None:
+        """Let buffers lie in one, in their order, so that one copy serves all of them. What they hold is lost.
+
+        Parameters
+        ----------
+        buffers : sequence of Buffer
+            Which nothing that is queued still uses.
+
+        Returns
+        -------
+        joint : DeviceBuffer
+            It is to be released in their stead.
+        begins : list of int
+            Bytes of it before each of them. None in place of both where the device has no parts of buffers.
+        """
+        if not self.part_alignment:
+            return None
+        own, begins, end = [self._own(each) for each in buffers], [], 0
+        for each in own:
+            begins.append(end)
+            end += -(-each.nbytes // self.part_alignment) * self.part_alignment
+        joint = self.allocate(end)
+        try:
+            parts = [self._part(joint.memory, begin, each.nbytes) for begin, each in zip(begins, own, strict=True)]
+        except self.errors as error:
+            joint.release()
+            raise self.failure("a part of a buffer was refused", error) from error
+        for each, part in zip(own, parts, strict=True):
+            each.lie_in(part)
+        return joint, begins
 
     def reaches(self, context: Any) -> bool:
         """Whether memory of a context of the binding can be used here."""

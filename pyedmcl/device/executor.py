@@ -80,6 +80,9 @@ class Executor(Protocol):
     def sets(self) -> BufferSets:
         """Buffers that calls gave back together, for the next ones of the same shapes."""
 
+    def unmeasured(self) -> Executor:
+        """The same device by a queue without times; what is on one queue does not wait for the other."""
+
     def build(self, source: str, options: Sequence[str] = ()) -> Program:
         """Compile OpenCL C. Raises BuildError holding the driver's raw log in ``.log``."""
 
@@ -100,6 +103,9 @@ class Executor(Protocol):
 
     def download(self, buffer: Buffer, into: np.ndarray, offset: int = 0) -> np.ndarray:
         """Copy from byte ``offset`` of the buffer into a C-contiguous host array; blocks until done."""
+
+    def join(self, buffers: Sequence[Buffer]) -> tuple[Buffer, list[int]] | None:
+        """Let buffers lie in one from now on: that one, and where each begins. None where a device cannot."""
 
     def reaches(self, context: Any) -> bool:
         """Whether memory of a context of the binding can be used here."""

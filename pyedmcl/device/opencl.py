@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 
 from ..errors import LaunchError
 from . import opencl_devices, runtimes
-from .common import CommonEvent, CommonExecutor
+from .common import CommonExecutor
+from .common_event import CommonEvent
 from .executor import Argument, Kernel
 from .info import DeviceInfo
 from .opencl_program import OpenCLBuffer, OpenCLKernel, OpenCLProgram, bare_program, log_of
@@ -20,6 +22,8 @@ from .quirks import quirks_for
 
 # What a driver says of a work-group that it cannot run, be it within the limits that it promised.
 _GROUP_CODES = ("INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE", "OUT_OF_RESOURCES")
+
+_LINE = 128  # bytes of a line of any device's caches, which two buffers should not share
 
 
 class OpenCLEvent(CommonEvent):
@@ -59,6 +63,8 @@ class OpenCLExecutor(CommonExecutor):
         super().__init__(info, (self.cl.Error,))
         self._kept = ProgramCache(info) if quirks_for(info).keep_programs else None
         self._device = opencl_devices.handle(info)
+        self._unmeasured: OpenCLExecutor | None = None
+        self.part_alignment = max(int(self._device.mem_base_addr_align) // 8, _LINE)
         try:
             self._context = self.cl.Context([self._device]) if context is None else context
             self._queue = self.cl.CommandQueue(
@@ -66,6 +72,21 @@ class OpenCLExecutor(CommonExecutor):
             )
         except self.errors as error:
             raise self.failure("the driver gave no context", error) from error
+
+    def unmeasured(self) -> OpenCLExecutor:
+        self._check()
+        if self._unmeasured is None:
+            other = copy.copy(self)
+            try:
+                other._queue = self.cl.CommandQueue(self._context, self._device)
+            except self.errors as error:
+                raise self.failure("the driver gave no queue", error) from error
+            self._unmeasured = other
+        return self._unmeasured
+
+    def close(self) -> None:
+        super().close()
+        self._unmeasured = None
 
     def _compile(self, source: str, flags: tuple[str, ...]) -> OpenCLProgram:
         kept = self._kept.load(source, flags) if self._kept else None
@@ -90,6 +111,9 @@ class OpenCLExecutor(CommonExecutor):
 
     def _new_memory(self, nbytes: int) -> Any:
         return self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, nbytes)
+
+    def _part(self, memory: Any, offset: int, nbytes: int) -> Any:
+        return memory.get_sub_region(offset, nbytes)
 
     def _put(self, memory: Any, offset: int, array: np.ndarray[Any, Any]) -> None:
         self.cl.enqueue_copy(self._queue, memory, array, dst_offset=offset, is_blocking=True)

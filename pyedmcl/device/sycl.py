@@ -17,7 +17,8 @@ import numpy as np
 from ..errors import BuildError, LaunchError
 from . import runtimes, sycl_devices
 from .buffers import DeviceBuffer
-from .common import CommonEvent, CommonExecutor
+from .common import CommonExecutor
+from .common_event import CommonEvent
 from .common_program import CommonKernel, CommonProgram
 from .executor import Argument, Kernel
 from .info import DeviceInfo

@@ -15,8 +15,8 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
-from ..launch.replay import NamedNumber
 from ..launch.sizes import open_size, round_up
+from ..launch.steps import NamedNumber
 from ..tuning.parameters import adjusted, parameters
 from .smap_arrays import Fitted, Solved, numbers_of, series_of
 from .smap_basis import WhiteBasis

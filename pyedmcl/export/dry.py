@@ -60,6 +60,9 @@ class DryExecutor:
         self.info, self.memory = info, _DryMemory()
         self.sets = BufferSets(-1, MemoryUse())
 
+    def unmeasured(self) -> DryExecutor:
+        return self
+
     def build(self, source: str, options: Sequence[str] = ()) -> _DryProgram:
         return _DryProgram()
 
@@ -81,6 +84,9 @@ class DryExecutor:
     def download(self, buffer: Buffer, into: np.ndarray[Any, Any], offset: int = 0) -> np.ndarray[Any, Any]:
         into[...] = 0
         return into
+
+    def join(self, buffers: Sequence[Buffer]) -> None:
+        """Buffers that hold nothing lie nowhere."""
 
     def reaches(self, context: Any) -> bool:
         return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import is_noting
-from ..device.buffers import BufferSet
+from ..device.buffers import BufferSet, KeptBuffer
 from ..device.memory import plan_of
+from ..errors import DeviceMemoryError, LaunchError
 from ..tuning.parameters import source, watching
 from .progress import report_of, told_to
+from .steps import Arrays, Download, Launch, Step, Upload, joined
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Event, Executor
@@ -28,23 +31,8 @@ if TYPE_CHECKING:
 _MOST_CONSTANT = 1 << 20  # bytes of what a small call has copied once
 
 T = TypeVar("T")
-Arrays = Mapping[str, NDArray[Any]]
-# One copy or launch, done again with the executor, the inputs, the outputs and the numbers of another call.
-_Step = Callable[["Executor", Arrays, Arrays, Mapping[str, float]], Any]
 # Where a copy begins in the array called so, and how many elements it has.
 _Place = tuple[str, int, int]
-
-
-class NamedNumber(float):
-    """A number among the arguments of a launch that is another one in the next call, by its name."""
-
-    __slots__ = ("name",)
-    name: str
-
-    def __new__(cls, name: str, value: float) -> NamedNumber:
-        made = super().__new__(cls, value)
-        made.name = name
-        return made
 
 
 @dataclass(frozen=True)
@@ -53,8 +41,7 @@ class _Sequence:
 
     Attributes
     ----------
-    steps : list of callable
-        Each does one step again, given executor, inputs, outputs and numbers.
+    steps : list of Step
     questions : tuple
         Which parameters were asked for, for provenance.
     outcome : Any
@@ -62,7 +49,7 @@ class _Sequence:
         Kernels belong to a thread.
     """
 
-    steps: Sequence[_Step]
+    steps: Sequence[Step]
     questions: tuple[Any, ...]
     outcome: Any
     thread: int
@@ -95,11 +82,14 @@ def replayed(
     held = executor.sets.take(place)
     found = cast("_Sequence | None", getattr(held, "sequence", None))
     if found is not None and found.thread == threading.get_ident():
+        unmeasured = executor.unmeasured()
         try:
             source.ask_again(found.questions)
             for step in found.steps:
-                step(executor, inputs, outputs, numbers or {})
+                step(unmeasured, inputs, outputs, numbers or {})
         except BaseException:
+            with suppress(LaunchError):  # nothing may use the buffers when they serve others
+                unmeasured.finish()
             held.release()
             raise
         executor.sets.keep(place, held)
@@ -118,11 +108,11 @@ def _recorded(
             outcome = work(cast("Executor", recorder))
         buffers = recorder.buffers()
         if buffers is not None:
-            buffers.sequence = _Sequence(
-                recorder.steps, tuple(asked.items()), outcome, threading.get_ident()
-            )
-            executor.sets.keep(place, buffers)
-            kept = True
+            with suppress(DeviceMemoryError):  # the work is done, and is done in the same way next time
+                steps = recorder.join(buffers)
+                buffers.sequence = _Sequence(steps, tuple(asked.items()), outcome, threading.get_ident())
+                executor.sets.keep(place, buffers)
+                kept = True
         return outcome
     finally:
         if not kept:
@@ -189,7 +179,7 @@ class _Recorder:
         self._constants: list[tuple[Buffer, bytes]] = []
         self._used: dict[int, Buffer] = {}
         self.sets = _OwnSets(executor)
-        self.steps: list[_Step] = []
+        self.steps: list[Step] = []
         self.sound = all(array.flags.c_contiguous for array in (*inputs.values(), *outputs.values()))
 
     def __getattr__(self, name: str) -> Any:  # what changes nothing on the device
@@ -219,9 +209,7 @@ class _Recorder:
         name = self._inputs.get(_where(array))
         buffer = self._executor.upload(array, into, offset)
         if name is not None:
-            self.steps.append(
-                lambda executor, inputs, outputs, numbers: executor.upload(inputs[name], buffer, offset)
-            )
+            self.steps.append(Upload(name, buffer, offset, array.nbytes))
             self._used[id(buffer)] = buffer
         elif offset or array.nbytes > _MOST_CONSTANT:
             self.sound = False
@@ -234,12 +222,7 @@ class _Recorder:
         if place is None:
             self.sound = False
         else:
-            name, first, end = place
-            self.steps.append(
-                lambda executor, inputs, outputs, numbers: executor.download(
-                    buffer, outputs[name].reshape(-1)[first:end], offset
-                )
-            )
+            self.steps.append(Download(*place, buffer, offset, into.nbytes))
             self._used[id(buffer)] = buffer
         return self._executor.download(buffer, into, offset)
 
@@ -247,16 +230,10 @@ class _Recorder:
         self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Any
     ) -> Event:
         event = self._executor.launch(kernel, global_size, local_size, **arguments)
-        others = {argument: value.name for argument, value in arguments.items() if type(value) is NamedNumber}
         for value in arguments.values():
             if hasattr(value, "nbytes"):
                 self._used[id(value)] = value
-
-        def again(executor: Executor, inputs: Arrays, outputs: Arrays, numbers: Mapping[str, float]) -> Event:
-            own = {argument: numbers[name] for argument, name in others.items()} if others else {}
-            return executor.launch(kernel, global_size, local_size, **{**arguments, **own})
-
-        self.steps.append(again)
+        self.steps.append(Launch.of(kernel, global_size, local_size, arguments))
         return cast("Event", _Waited(event, self))
 
     def _place_of(self, array: NDArray[Any]) -> _Place | None:
@@ -269,7 +246,8 @@ class _Recorder:
 
     def buffers(self) -> BufferSet | None:
         """All buffers of the sequence, which from now on belong together; None where it must not be kept."""
-        if not self.sound:
+        # It has to end with a copy, so that nothing is under way when the buffers serve others.
+        if not self.sound or not self.steps or not isinstance(self.steps[-1], Download):
             return None
         held = BufferSet()
         for key, several in self.sets.held.items():
@@ -281,6 +259,15 @@ class _Recorder:
         if any(content.get(id(buffer)) != values for buffer, values in self._constants):
             return None
         return held if self._executor.sets.keeps(held) else None
+
+    def join(self, held: BufferSet) -> list[Step]:
+        """The steps with as few copies as will do; in ``held`` their buffers give place to those that they lie in."""
+        constant = {id(buffer) for buffer, _ in self._constants}
+        steps, joints, gone = joined(self._executor, self.steps, constant)
+        for name in [name for name, each in held.items() if id(each.buffer) in gone]:
+            del held[name]
+        held.update({f"joint {number}": KeptBuffer(joint) for number, joint in enumerate(joints)})
+        return steps
 
 
 def _where(array: NDArray[Any]) -> tuple[int, int]:

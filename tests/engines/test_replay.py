@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.device.copies import counting
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.session import open_device
-from pyedmcl.errors import LaunchError
+from pyedmcl.errors import DeviceMemoryError, LaunchError
 from pyedmcl.launch import pacing
 from pyedmcl.launch import replay as replay_module
 from pyedmcl.tuning.parameters import source
@@ -68,6 +69,49 @@ def test_local_fits_of_other_data(device, recordings, given):
     assert len(recordings) == 1
     for name in ("tuning", "parameters", "grade", "kernels"):
         assert [one.provenance[name] for one in found] == [one.provenance[name] for one in expected]
+
+
+@pytest.mark.parametrize("function", [pyedmcl.simplex, pyedmcl.smap])
+def test_a_call_that_is_repeated_copies_once_each_way(device, function):
+    given = {"E": 2, "device": device} | ({"theta": 1.0} if function is pyedmcl.smap else {})
+    executor = open_device(device)
+    executor.sets.clear()
+    executor.finish()
+    before = executor.memory.held
+    expected = function(series(1), **given)
+    with counting() as copies:
+        found = function(series(1), **given)
+    assert bits(found) == bits(expected)
+    assert (copies.uploads, copies.downloads) == (1, 1)
+    assert executor.memory.held == before, "what is kept is in nobody's account"
+    executor.sets.clear()
+    assert executor.memory.held == before
+
+
+def test_devices_without_parts_of_buffers_copy_one_by_one(device, recordings, monkeypatch):
+    expected = [bits(alone(series(seed), device, E=3)) for seed in range(2)]
+    executor = open_device(device)
+    executor.sets.clear()
+    recordings.clear()
+    monkeypatch.setattr(executor, "part_alignment", 0)
+    assert [bits(pyedmcl.simplex(series(seed), E=3, device=device)) for seed in range(2)] == expected
+    assert len(recordings) == 1
+    executor.sets.clear()
+
+
+def test_a_device_without_memory_for_joint_buffers_keeps_nothing(one_device, recordings, monkeypatch):
+    expected, executor = bits(alone(series(1), one_device, E=3)), open_device(one_device)
+    executor.sets.clear()
+    recordings.clear()
+
+    def refused(self, buffers):
+        raise DeviceMemoryError("none left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenCLExecutor, "join", refused)
+        for _ in range(2):
+            assert bits(pyedmcl.simplex(series(1), E=3, device=one_device)) == expected
+    assert len(recordings) == 2
 
 
 def test_local_fits_of_other_rows_and_kinds(device):
