@@ -30,13 +30,19 @@ if TYPE_CHECKING:
 Doubles = NDArray[np.float64]
 
 
-def _middles(values: Doubles) -> Doubles:
+def _reach(low: Doubles, high: Doubles, middle: Doubles) -> Doubles:
+    """The largest distance of the values of each row from a middle: differences round in the order of the values."""
+    distance: Doubles = np.maximum(np.abs(low - middle), np.abs(high - middle))
+    return distance
+
+
+def _middles(values: Doubles, low: Doubles, high: Doubles) -> Doubles:
     """The mean of each row, but of few digits: what the data have of digits is then left after it was subtracted."""
-    found = exponents(values)
-    far = np.where(np.abs(found) > FAR_EXPONENT, found, 0)
+    exponent = exponents(np.maximum(np.abs(low), np.abs(high))[:, None])
+    far = np.where(np.abs(exponent) > FAR_EXPONENT, exponent, 0)
     scaled = np.ldexp(values, -far[:, None]) if far.any() else values
     mean: Doubles = np.ldexp(scaled.mean(axis=1), far)
-    spread = np.abs(values - mean[:, None]).max(axis=1)
+    spread = _reach(low, high, mean)
     step = np.ldexp(1.0, np.maximum(np.frexp(spread)[1] - 8, -1074))
     rounded = np.rint(mean / step) * step + 0.0  # which is not -0
     return np.where(spread == 0, mean, rounded)
@@ -49,11 +55,13 @@ def _near_one(future_targets: Doubles, dtype: str) -> tuple[NDArray[Any], Double
     """
     present = np.isfinite(future_targets[0])
     there = np.ascontiguousarray(future_targets[:, present])
-    shift = _middles(there) if present.any() else np.zeros(len(there))
-    centred = there - shift[:, None]
-    exponent = np.frexp(np.abs(centred).max(axis=1, initial=0.0))[1]
     values = np.full(future_targets.shape, GAP, dtype)
-    values[:, present] = np.ldexp(centred, -exponent[:, None])
+    if not there.size:
+        return values, np.zeros(len(there)), np.zeros(len(there), np.int32)
+    low, high = there.min(axis=1), there.max(axis=1)
+    shift = _middles(there, low, high)
+    exponent = np.frexp(_reach(low, high, shift))[1]
+    values[:, present] = np.ldexp(there - shift[:, None], -exponent[:, None])
     return values, shift, exponent
 
 
