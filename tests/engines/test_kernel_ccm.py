@@ -15,6 +15,7 @@ from pyedmcl.engines import ccm as room
 from pyedmcl.engines.ccm import SampledSkill
 from pyedmcl.engines.ccm_columns import ColumnKernels
 from pyedmcl.engines.sub_libraries import ENTRIES, CcmPair, Field, reach, split_sizes
+from pyedmcl.kernels.ccm import CHUNK, SAMPLES, SUMS
 from pyedmcl.neighbors.tables import TableSpace
 from pyedmcl.reference import ccm as oracle
 from pyedmcl.tuning.parameters import using
@@ -44,7 +45,9 @@ def test_host_and_kernels_describe_columns_alike():
     text = read_text("clkernels", "ccm.clh")
     found = re.findall(r"#define COLUMN_(\w+)\(c\) (?:\(uint\))?\(c\)\[(\d+)\]", text)
     assert {name: int(place) for name, place in found} == {field.name: field.value for field in Field}
-    assert int(re.search(r"#define COLUMN_INTS (\d+)", text)[1]) == len(Field)
+    constants = {name: int(value) for name, value in re.findall(r"#define (\w+) (\d+)\s", text)}
+    wanted = {"COLUMN_INTS": len(Field), "SAMPLES": SAMPLES, "CHUNK": CHUNK, "SUMS": SUMS}
+    assert {name: constants[name] for name in wanted} == wanted
 
 
 def test_random_numbers_are_those_of_the_paper():
