@@ -66,10 +66,10 @@ class _StateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # s
         check_is_fitted(self)
         states = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         # The parameters are arguments of the function.
-        found = self._function(
+        forecast = self._function(
             self.library_, states, target=self.targets_, embedded=True, Tp=0, **self.get_params(deep=False)
         )
-        return np.asarray(found.predicted)
+        return np.asarray(forecast.predicted)
 
 
 class SimplexRegressor(_StateRegressor):

@@ -225,8 +225,8 @@ def output_path(path: Any, suffixes: Sequence[str] = (), what: str = "a file") -
     """
     file = _path_of(path, "path")
     if suffixes and file.suffix.lower() not in suffixes:
-        known = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
-        raise OutputError(f"{file}: {what} is written as {known}, not {file.suffix or '(no suffix)'!r}")
+        endings = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
+        raise OutputError(f"{file}: {what} is written as {endings}, not {file.suffix or '(no suffix)'!r}")
     try:
         folder, taken = os.stat(file.parent), None
         with contextlib.suppress(FileNotFoundError):

@@ -115,7 +115,7 @@ def ccm(
         write_result(output, result, _HEADER, _rows(result))
     from ..io.roles import role_columns
 
-    found = []
+    directions = []
     for d, (library, target) in enumerate(result.links):
         test = result.convergence[d]
         first, last = int(result.lib_sizes.argmin()), int(result.lib_sizes.argmax())
@@ -124,12 +124,12 @@ def ccm(
             f"{result.lib_sizes[first]:,} rows, {result.mean[d, last]:.3f} at {result.lib_sizes[last]:,}; trend "
             f"tau = {test.tau:.2f}, p = {test.p_value:.2g}"
         )
-        found.append({**role_columns(library, target), "mean": result.mean[d], "median": result.median[d],
+        directions.append({**role_columns(library, target), "mean": result.mean[d], "median": result.median[d],
                       "tau": test.tau, "p_value": test.p_value, "gain": test.gain, "p_gain": test.p_gain,
                       "overlap": test.overlap})  # fmt: skip
     talk.remark(f"seed {result.seed}" + (f"; skill in {output}" if output is not None else ""))
     talk.document({"lib_sizes": result.lib_sizes, "sample": sample, "seed": result.seed, "E": list(result.E),
-                   "directions": found, "neighbors": result.provenance["neighbors"],
+                   "directions": directions, "neighbors": result.provenance["neighbors"],
                    "output": None if output is None else str(output)})  # fmt: skip
 
 

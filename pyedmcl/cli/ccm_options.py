@@ -49,16 +49,16 @@ def parse_sizes(text: str | None) -> list[int] | None:
 
 def parse_integers(text: str, option: str) -> list[int]:
     """``1,2,5``, with ranges ``-3:3`` that hold both ends."""
-    found: list[int] = []
+    numbers: list[int] = []
     try:
         for part in text.split(","):
             ends = [int(end) for end in part.split(":")]
             if len(ends) > 2 or ends[0] > ends[-1]:
                 raise ValueError
-            found += range(ends[0], ends[-1] + 1)
+            numbers += range(ends[0], ends[-1] + 1)
     except ValueError:
         raise typer.BadParameter(f"{option} {text!r}: integers such as 1,2,5 or -3:3 are needed") from None
-    return found
+    return numbers
 
 
 def parse_pair_E(text: str) -> str | int | list[int]:

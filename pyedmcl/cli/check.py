@@ -36,11 +36,11 @@ def check(
     from ..data.columns import many
 
     with talk.progress("checking") as report:
-        found = pyedmcl.check(series, E_max=E_max, groups=labels, progress=report)
-    talk.summary(f"{input}: {found.n_series:,} series of {found.n_steps:,} rows, {many(len(found.remarks), 'remark')}")
+        told = pyedmcl.check(series, E_max=E_max, groups=labels, progress=report)
+    talk.summary(f"{input}: {told.n_series:,} series of {told.n_steps:,} rows, {many(len(told.remarks), 'remark')}")
     remarks = []
-    for remark in found.remarks:
+    for remark in told.remarks:
         text = in_options(remark.text, running().command, others=("surrogate", "regular"))
         talk.summary(f"  {replace(remark, text=text)}")
         remarks.append({"code": remark.code, "series": remark.series, "text": text})
-    talk.document({"n_series": found.n_series, "n_steps": found.n_steps, "remarks": remarks})
+    talk.document({"n_series": told.n_series, "n_steps": told.n_steps, "remarks": remarks})

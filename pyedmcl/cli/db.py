@@ -187,8 +187,8 @@ def export(
 
     (wanted, others), database = _named(kernels), own_database()
     if trials:
-        found = [t for t in database.trials() if _is_of(t, device) and (not kernels or t.key.kernel in wanted)]
-        lines = [trial_line(trial) for trial in found]
+        chosen_trials = [t for t in database.trials() if _is_of(t, device) and (not kernels or t.key.kernel in wanted)]
+        lines = [trial_line(trial) for trial in chosen_trials]
     else:
         lines = [wisdom.line(entry) for entry in wisdom.export(database, wanted, device=device)] if wanted else []
         lines += [rates.line(r) for r in rates.newest(rates.stored(database), device=device) if r.name in others]
@@ -277,9 +277,9 @@ def prune(
     talk.summary(f"{len(chosen):,} of {len(all_trials):,} trials {would}removed")
     if all_rates:
         talk.summary(f"{len(chosen_rates):,} of {len(all_rates):,} sets of rates {would}removed")
-    found = {"trials": len(all_trials), "chosen": len(chosen), "rates": len(all_rates),
+    counts = {"trials": len(all_trials), "chosen": len(chosen), "rates": len(all_rates),
              "chosen_rates": len(chosen_rates), "removed": not dry_run}  # fmt: skip
-    talk.document({"path": str(database.path), **found})
+    talk.document({"path": str(database.path), **counts})
 
 
 @app.command("doctor", cls=Command, epilog=HELP)

@@ -43,15 +43,15 @@ def bar(
         number = bars.add(where, wanted)
         require_kept(where, "nothing was barred")
         talk.summary(f"{number}: {wanted} is kept away; 'pyedmcl db unbar {number}' takes that back")
-    found = bars.stored(where)
+    barred = bars.stored(where)
     if kernel is None:
-        rows = [(str(one.id), str(one), one.why) for one in found]
+        rows = [(str(one.id), str(one), one.why) for one in barred]
         if rows:
             talk.table(("number", "kept away", "why"), rows, right=("number",))
         else:
             talk.summary("nothing is kept away by hand")
     talk.document([{"number": one.id, "kernel": one.kernel, "parameters": dict(one.parameters), "device": one.device,
-                    "why": one.why} for one in found])  # fmt: skip
+                    "why": one.why} for one in barred])  # fmt: skip
 
 
 @app.command("unbar", cls=Command, epilog=HELP)

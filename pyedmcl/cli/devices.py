@@ -31,25 +31,25 @@ def devices(
     from ..device import discover
 
     trouble: DeviceNotFoundError | None = None
-    found: Sequence[DeviceInfo] = []
+    infos: Sequence[DeviceInfo] = []
     choice: DeviceChoice | None = None
     findings: list[Finding] = []
     try:
-        found = discover.discover_every()
-        choice = _choose(device, found)
+        infos = discover.discover_every()
+        choice = _choose(device, infos)
     except DeviceNotFoundError as error:
         trouble = error
     if doctor:
         from ..device.doctor import diagnose
 
         findings = diagnose()
-    if found:
-        _table(talk, found, choice)
+    if infos:
+        _table(talk, infos, choice)
     if doctor:
         _doctor(talk, findings)
     talk.document(
         {
-            "devices": [_record(info, choice) for info in found],
+            "devices": [_record(info, choice) for info in infos],
             "chosen": None if choice is None else choice.device.id,
             "reason": None if choice is None else choice.reason,
             "problem": None if trouble is None else str(trouble),

@@ -78,8 +78,8 @@ def embedding_scan(
             series, E=dims, tau=lags, Tp=steps, exclusion_radius=exclusion_radius, knn=knn, neighbors=neighbors,
             recall=recall, regular=regular, progress=report, dtype=dtype, device=device,
         )  # fmt: skip
-        found = scan.best(tolerance)
-        rows = _best_rows(series.names, [found] if scan.single else found, scan.Tp)
+        best = scan.best(tolerance)
+        rows = _best_rows(series.names, [best] if scan.single else best, scan.Tp)
         if information is not None:
             least = pyedmcl.mutual_information(
                 series, method=information, regular=regular, device=device
@@ -156,10 +156,10 @@ def _unfolded(series: Any, rows: list[dict[str, Any]], dims: list[int], **option
     for tau in sorted(set(lag_of.values())):
         names = [name for name in series.names if lag_of[name] == tau]
         places = [series.names.index(name) for name in names]
-        found = pyedmcl.false_neighbors(
+        unfolded = pyedmcl.false_neighbors(
             as_series(series, columns=places), E_max=max(dims), tau=tau, **options
         )
-        out |= dict(zip(names, _each(found.dimension()), strict=True))
+        out |= dict(zip(names, _each(unfolded.dimension()), strict=True))
     return out
 
 

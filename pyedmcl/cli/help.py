@@ -76,8 +76,8 @@ def text_of(topic: str) -> str:
 def section(text: str, heading: str) -> str:
     """A section of a page with its heading; empty where there is none."""
     parts = re.split(r"^(?=## )", _FENCE.sub(lambda fence: fence[0].replace("\n#", "\n\0#"), text), flags=re.MULTILINE)
-    found = (part for part in parts if part.partition("\n")[0].strip() == f"## {heading}")
-    return next(found, "").replace("\0", "")
+    sections = (part for part in parts if part.partition("\n")[0].strip() == f"## {heading}")
+    return next(sections, "").replace("\0", "")
 
 
 def _pages() -> tuple[str, ...]:

@@ -116,16 +116,16 @@ def parse_clusters(text: str | None) -> str | dict[str, str] | None:
     """``auto``, or ``HVC=n1,n2;RA=n3`` as the label of each series."""
     if text is None or text.strip().lower() == "auto":
         return None if text is None else "auto"
-    found: dict[str, str] = {}
+    label_of: dict[str, str] = {}
     for part in text.split(";"):
         label, equals, members = part.partition("=")
         names = parse_columns(members) if equals and members.strip() else None
-        if not label.strip() or names is None or found.keys() & set(names):
+        if not label.strip() or names is None or label_of.keys() & set(names):
             raise typer.BadParameter(
                 f"--clusters {text!r}: 'auto', or names and their series such as HVC=n1,n2;RA=n3, each once, are needed"
             )
-        found |= dict.fromkeys(names, label.strip())
-    return found
+        label_of |= dict.fromkeys(names, label.strip())
+    return label_of
 
 
 def parse_windows(text: str | None) -> tuple[int, int] | None:
@@ -141,10 +141,10 @@ def parse_windows(text: str | None) -> tuple[int, int] | None:
 
 def beside_groups(columns: list[str] | None, groups: str | None) -> list[str] | None:
     """The columns that hold values: those that were named, or all but the ones that name groups."""
-    keys, given = parse_columns(groups), columns or []
-    if keys is None or any(_DIGITS.fullmatch(key) for key in keys) or not all(item[0] == "-" for item in given):
+    keys, chosen = parse_columns(groups), columns or []
+    if keys is None or any(_DIGITS.fullmatch(key) for key in keys) or not all(item[0] == "-" for item in chosen):
         return columns
-    return [*given, *(f"-{key}" for key in keys if f"-{key}" not in given)]
+    return [*chosen, *(f"-{key}" for key in keys if f"-{key}" not in chosen)]
 
 
 def load_groups(
@@ -167,9 +167,9 @@ def load_groups(
     held = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PyedmclWarning)  # the series themselves are read, and told of, afterwards
-        some = list(_read(path, columns, None, dataset).names[:1]) if columns[0].startswith("-") else columns[:1]
+        column = list(_read(path, columns, None, dataset).names[:1]) if columns[0].startswith("-") else columns[:1]
         for key in keys:
-            time = _read(path, some, key, dataset).time
+            time = _read(path, column, key, dataset).time
             held.append([] if time is None else time.tolist())
     return held[0] if len(held) == 1 else list(zip(*held, strict=True))
 

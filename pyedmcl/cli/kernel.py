@@ -55,8 +55,8 @@ def kernel(
     from ..export.kernel_source import every_source, kernel_source
 
     if kernel is not None:
-        own = {"E": _dimensions(E), "tau": tau, "k": k}
-        given = {name: value for name, value in own.items() if value is not None} | _values(values or [])
+        named = {"E": _dimensions(E), "tau": tau, "k": k}
+        given = {name: value for name, value in named.items() if value is not None} | _values(values or [])
         if dtype != "float32":
             given["dtype"] = dtype
         sources = [kernel_source(kernel, device=device, target=target, **given)]

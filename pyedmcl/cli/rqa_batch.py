@@ -79,21 +79,21 @@ def rqa_batch(
     import pyedmcl
 
     with talk.progress("counting lines") as report:
-        found = pyedmcl.rqa_batch(
+        result = pyedmcl.rqa_batch(
             series, y, groups=labels, regular=regular, m=m, tau=tau, radius=wanted, metric=metric,
             theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention, threshold=threshold,
             normalize=normalize, radius_unit=radius_unit, exact=exact, dtype=dtype, device=device, progress=report,
         )  # fmt: skip
-    table = _table(found, keys or [], series.names)
+    table = _table(result, keys or [], series.names)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     if output is not None:
-        write_result(output, found, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
-    _show(talk, found, table, [*(keys or []), "series", "radius_used"])
-    n = len(found.x)
+        write_result(output, result, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
+    _show(talk, result, table, [*(keys or []), "series", "radius_used"])
+    n = len(result.x)
     talk.summary(f"{n:,} series, {len(rows):,} results, convention {convention}" + (f"; {output}" if output else ""))
     talk.document({
         "series": list(series.names), "against": None if y is None else list(y.names), "groups": keys or [],
-        "results": rows, "output": None if output is None else str(output), "provenance": dict(found.provenance),
+        "results": rows, "output": None if output is None else str(output), "provenance": dict(result.provenance),
     })  # fmt: skip
 
 

@@ -122,8 +122,8 @@ def _windows(talk: Talk, result: WindowedForecast, output: Path | None) -> None:
     if output is not None:
         write_result(output, result, header, rows)
     talk.table(header, [[*map(str, row[:2]), *(f"{value:.5g}" for value in row[2:])] for row in rows], right=header)
-    found = [dict(zip(header, row, strict=True)) for row in rows]
-    talk.document({"E": result.E, "width": result.width, "windows": found,
+    windows = [dict(zip(header, row, strict=True)) for row in rows]
+    talk.document({"E": result.E, "width": result.width, "windows": windows,
                    "output": None if output is None else str(output)})  # fmt: skip
 
 

@@ -148,11 +148,11 @@ def smap(
         result.plot_coefficients(str(coefficients))
     where = f"; predictions in {output}" if output is not None else ""
     what = (goal or embedded_series).names[0]
-    found = []
+    skills = []
     for one in (result.at(float(value)) for value in np.atleast_1d(result.theta)):
         n = int((np.isfinite(one.predicted) & np.isfinite(one.observed)).sum())
         skill = {name: float(getattr(one, name)) for name in ("rho", "mae", "rmse")}
-        found.append({"theta": one.theta, **skill, "n": n})
+        skills.append({"theta": one.theta, **skill, "n": n})
         if generate:
             continue
         words = ", ".join(f"{name} = {value:.5g}" for name, value in skill.items())
@@ -160,7 +160,7 @@ def smap(
         talk.summary(f"{names} -> {what}, E = {result.E}, theta = {one.theta:g}: {words} over {n:,} predictions{where}")
     if generate:
         talk.summary(f"{what}: {generate:,} steps generated after row {int(result.time[0]) - 1:,}{where}")
-    talk.document({"columns": list(embedded_series.names), "target": what, "E": result.E, "skill": found,
+    talk.document({"columns": list(embedded_series.names), "target": what, "E": result.E, "skill": skills,
                    "redone": result.redone, "output": None if output is None else str(output)})  # fmt: skip
 
 

@@ -33,11 +33,11 @@ def _devices() -> Iterator[str]:
     from ..device.select import select
 
     try:
-        found = discover_every()
-        chosen = select(None, devices=found).device
+        infos = discover_every()
+        chosen = select(None, devices=infos).device
     except DeviceNotFoundError as error:
         yield f"no device: {error}"
         return
-    for info in found:
+    for info in infos:
         mark = "* " if info == chosen else "  "
         yield f"{mark}{info.id} {info.name} ({info.runtime}, driver {info.driver})"

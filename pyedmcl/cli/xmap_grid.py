@@ -127,9 +127,9 @@ def xmap_grid(
 
 def _saturation(grid: Any, tolerance: float, table: Path | None, plot: Path | None, talk: Talk) -> None:
     folded = grid.mean("fold") if "fold" in grid.axes else grid
-    found = folded.saturation(tolerance)
+    saturated = folded.saturation(tolerance)
     if table is not None:
-        frame = found.to_frame()
+        frame = saturated.to_frame()
         write_table(table, tuple(frame.columns), frame.itertuples(index=False, name=None))
         talk.summary(f"{table}: skill and E of {len(frame):,} pairs")
     if plot is not None:

@@ -42,11 +42,11 @@ def declared(prototypes: str, double: bool) -> dict[str, tuple[Slot, ...]]:
     BuildError
         A declaration cannot be understood.
     """
-    found = {name: _slots(name, inside, double) for name, inside in _PROTOTYPE.findall(prototypes)}
+    slots = {name: _slots(name, inside, double) for name, inside in _PROTOTYPE.findall(prototypes)}
     rest = _PROTOTYPE.sub("", prototypes).strip()
     if rest:
         raise BuildError(f"{rest!r} is no declaration of a kernel's arguments: name(type one, two; type three)")
-    return found
+    return slots
 
 
 def element_type(name: str, double: bool) -> np.dtype[np.generic]:

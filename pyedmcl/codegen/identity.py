@@ -69,16 +69,16 @@ def digest(spec: KernelSpec) -> str:
 
 def _canonical_texts(folder: str, name: str) -> list[str]:
     """The canonical text of a file, and of all that it includes, each once and in the order of their first mention."""
-    found: dict[tuple[str, str], str] = {}
+    text_of: dict[tuple[str, str], str] = {}
     waiting = [(folder, name)]
     while waiting:
         place = waiting.pop(0)
-        if place in found:
+        if place in text_of:
             continue
-        text = found[place] = canonical_text(texts.read_text(*place), mako=place[0] == "templates")
+        text = text_of[place] = canonical_text(texts.read_text(*place), mako=place[0] == "templates")
         waiting += [("templates", fragment) for fragment in _FRAGMENT.findall(text)]
         waiting += [("clkernels", header) for header in _HEADER.findall(text)]
-    return list(found.values())
+    return list(text_of.values())
 
 
 def canonical_text(text: str, *, mako: bool) -> str:

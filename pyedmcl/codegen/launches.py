@@ -79,10 +79,10 @@ def launch_of(text: str, values: Mapping[str, Any], entry: str, arguments: Colle
         elif head.split(" ", 1)[0] == entry:
             while head.count("|") < 2:
                 head += " " + lines.pop(0)
-            known = {name: value for name, value in numbers.items() if name not in arguments}
-            _, sizes, local = ([_put(part.strip(), known) for part in parts.split(";")] for parts in head.split("|"))
+            fixed = {name: value for name, value in numbers.items() if name not in arguments}
+            _, sizes, local = ([_put(part.strip(), fixed) for part in parts.split(";")] for parts in head.split("|"))
             group = () if local == ["any"] else tuple(evaluate(part, {}) for part in local)
-            elements = dict(pair for line in lines for pair in _elements(line, entry, known) if pair[0] in arguments)
+            elements = dict(pair for line in lines for pair in _elements(line, entry, fixed) if pair[0] in arguments)
             return Launch(tuple(sizes), group if group and group[0] else None, elements)
     raise BuildError(f"nothing is said of launches of {entry}")
 

@@ -49,10 +49,10 @@ def _macros(lp: Any, unit: Any, *names: str) -> Any:
 
     class Macro(lp.ScalarCallable):  # type: ignore[misc]
         def with_types(self, arg_id_to_dtype: Mapping[Any, Any], context: Any) -> Any:
-            given = {i: t for i, t in arg_id_to_dtype.items() if i != -1}
-            if any(t is None for t in given.values()):
+            types = {i: t for i, t in arg_id_to_dtype.items() if i != -1}
+            if any(t is None for t in types.values()):
                 return self.copy(arg_id_to_dtype=constantdict(arg_id_to_dtype)), context
-            typed = constantdict({**given, -1: given[0]})
+            typed = constantdict({**types, -1: types[0]})
             return self.copy(name_in_target=self.name, arg_id_to_dtype=typed), context
 
         def with_descrs(self, arg_id_to_descr: Mapping[Any, Any], context: Any) -> Any:

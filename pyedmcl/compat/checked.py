@@ -42,10 +42,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = signature.bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
         for name, (check, optional) in kinds.items():
-            if name in given.arguments and not (optional and given.arguments[name] is None):
-                given.arguments[name] = check(f"{function.__name__}: {name}", given.arguments[name])
-        return function(*given.args, **given.kwargs)
+            if name in bound.arguments and not (optional and bound.arguments[name] is None):
+                bound.arguments[name] = check(f"{function.__name__}: {name}", bound.arguments[name])
+        return function(*bound.args, **bound.kwargs)
 
     return call

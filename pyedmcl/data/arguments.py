@@ -117,17 +117,17 @@ def column_names(name: str, value: Any) -> list[Any] | None:
     """Names and positions of columns as texts, ints and other labels; None for None."""
     if value is None:
         return None
-    found: list[Any] = []
+    picked: list[Any] = []
     for item in several(name, value):
         if isinstance(item, str):
-            found.append(str(item))
+            picked.append(str(item))
         elif isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)):
-            found.append(int(item))
+            picked.append(int(item))
         elif isinstance(item, Hashable) and item is not None and not isinstance(item, (bool, np.bool_)):
-            found.append(item)  # a label of another kind, such as a date or a pair
+            picked.append(item)  # a label of another kind, such as a date or a pair
         else:
             raise InputError(f"{name}={shown(value)}: names or positions of columns are needed")
-    return found
+    return picked
 
 
 def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:

@@ -144,8 +144,8 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given: dict[str, Any] = dict(zip(names, args, strict=False)) | kwargs
-        kept = {name: _plain(value) for name, value in given.items() if name not in _OMITTED}
+        passed: dict[str, Any] = dict(zip(names, args, strict=False)) | kwargs
+        kept = {name: _plain(value) for name, value in passed.items() if name not in _OMITTED}
         known = {name: value for name, value in kept.items() if value is not _LEFT_OUT}
         token = _call.set(Call(function.__name__, known))
         try:

@@ -50,16 +50,16 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
         )
     if not required:
         return _flat(data), None
-    found, n_steps = groups_of(groups, None, what), _rows_of(data)
-    if n_steps is not None and n_steps != len(found.codes):
+    labels, n_steps = groups_of(groups, None, what), _rows_of(data)
+    if n_steps is not None and n_steps != len(labels.codes):
         named = all(isinstance(key, str) for key in keys)
         unknown = [key for key in keys if key not in there] if named else keys
         if len(unknown) < len(keys) == len(set(keys)):
             raise InputError(
                 f"groups={shown(groups)}: {what} has no column or level {some(unknown)}; there are {some(list(there))}"
             )
-        found.require(n_steps, what)
-    return _flat(data), found
+        labels.require(n_steps, what)
+    return _flat(data), labels
 
 
 def _rows_of(data: Any) -> int | None:

@@ -159,10 +159,10 @@ class _Settling:
             items = dict(enumerate(value))
         else:
             return {}
-        found = {
+        regular = {
             key: self._filled(one, f"{name}[{key!r}]") for key, one in items.items() if may_have_times(one)
         }
-        made = {key: with_rows(items[key], own.rows, own.time) for key, own in found.items() if own is not None}
+        made = {key: with_rows(items[key], own.rows, own.time) for key, own in regular.items() if own is not None}
         if not made:
             return {}
         return {name: items | made if isinstance(value, Mapping) else list((items | made).values())}

@@ -267,11 +267,11 @@ def _refuse_large(values: Array, names: tuple[str, ...], what: str) -> None:
     count, most = 0, _most(values)
     for start, block in _row_blocks(values):
         large = np.abs(block) > most
-        found = int(np.count_nonzero(large))
-        if found and first is None:
+        n_large = int(np.count_nonzero(large))
+        if n_large and first is None:
             row, series = divmod(int(np.argmax(large)), values.shape[1])
             first = (start + row, series)
-        count += found
+        count += n_large
     if first is not None:
         more = f", and {count - 1} more values are" if count > 1 else ""
         value = values[first]

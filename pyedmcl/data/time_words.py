@@ -72,9 +72,9 @@ def unread(time: Array | None) -> str | None:
 
 def _named(time: Array, rows: NDArray[np.int64], word: str, most: int = _FEW) -> str:
     """The first few rows with their times."""
-    some = ", ".join(f"{row} ({moment(time[row])})" for row in rows[:most].tolist())
+    listed = ", ".join(f"{row} ({moment(time[row])})" for row in rows[:most].tolist())
     more = len(rows) - most
-    return f"{word} {some}" + (f" and {more:,} more" if more > 0 and most > 1 else "")
+    return f"{word} {listed}" + (f" and {more:,} more" if more > 0 and most > 1 else "")
 
 
 def moment(value: Any) -> str:

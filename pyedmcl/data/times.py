@@ -73,8 +73,8 @@ def like_date(cell: str) -> bool:
 def as_dates(cells: Sequence[str]) -> Array | None:
     """Cells as datetime64 (UTC where they carry an offset); None where they are no dates or read in two ways."""
     texts = ["NaT" if is_missing_cell(cell) else cell.strip() for cell in cells]
-    known = [text for text in texts if text != "NaT"]
-    if not known or not like_date(known[0]) or as_numbers(cells) is not None:
+    dates = [text for text in texts if text != "NaT"]
+    if not dates or not like_date(dates[0]) or as_numbers(cells) is not None:
         return None
     readings = [reading for reading in (_read_with(texts, _iso), *(_read_with(texts, _by(f)) for f in _FORMATS))
                 if reading is not None]

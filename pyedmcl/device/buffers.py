@@ -115,11 +115,11 @@ class BufferSets:
             held = self._held.get(key)
             if not held:
                 return BufferSet()
-            found = held.pop()
+            buffers = held.pop()
             if not held:
                 del self._held[key]
-            self._count(found, -1)
-        return found
+            self._count(buffers, -1)
+        return buffers
 
     def keeps(self, buffers: BufferSet) -> bool:
         """Whether a set is small enough to be kept."""

@@ -227,17 +227,17 @@ class CommonExecutor(ABC):
         """
         if not self.part_alignment:
             return None
-        own, begins, end = [self._own(each) for each in buffers], [], 0
-        for each in own:
+        owned, begins, end = [self._own(each) for each in buffers], [], 0
+        for each in owned:
             begins.append(end)
             end += -(-each.nbytes // self.part_alignment) * self.part_alignment
         joint = self.allocate(end)
         try:
-            parts = [self._part(joint.memory, begin, each.nbytes) for begin, each in zip(begins, own, strict=True)]
+            parts = [self._part(joint.memory, begin, each.nbytes) for begin, each in zip(begins, owned, strict=True)]
         except self.errors as error:
             joint.release()
             raise self.failure("a part of a buffer was refused", error) from error
-        for each, part in zip(own, parts, strict=True):
+        for each, part in zip(owned, parts, strict=True):
             each.lie_in(part)
         return joint, begins
 

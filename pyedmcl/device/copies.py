@@ -43,14 +43,14 @@ def counting() -> Iterator[Copies]:
     Copies
         It grows as copies are made. Those that the device makes of its own memory are none.
     """
-    found = Copies()
+    copies = Copies()
     with _lock:
-        _asked.append(found)
+        _asked.append(copies)
     try:
-        yield found
+        yield copies
     finally:
         with _lock:
-            _asked[:] = [each for each in _asked if each is not found]
+            _asked[:] = [each for each in _asked if each is not copies]
 
 
 def uploaded(nbytes: int) -> None:

@@ -35,11 +35,11 @@ def discover(*, executor: str | None = None, refresh: bool = False) -> list[Devi
 
 def discover_every() -> list[DeviceInfo]:
     """The devices of all executors, without those of a binding that is not there and need not be."""
-    found: list[DeviceInfo] = []
+    infos: list[DeviceInfo] = []
     for name, row in registry.EXECUTORS.items():
         try:
-            found += discover(executor=name)
+            infos += discover(executor=name)
         except DeviceNotFoundError:
             if not row.when_named:
                 raise
-    return found
+    return infos

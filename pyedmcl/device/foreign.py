@@ -83,13 +83,13 @@ def _of_dpctl(handle: Any) -> list[Place]:
 
 
 def _sycl_info(device: Any, handle: Any) -> DeviceInfo:
-    found = sycl_devices.found()
-    listed = found.devices if spirv.missing() is not None else found.devices + found.spirv
+    listing = sycl_devices.found()
+    listed = listing.devices if spirv.missing() is not None else listing.devices + listing.spirv
     for info, known in listed:
         if known == device:
             return info
     name = f"{device.filter_string}  {device.name} ({device.driver_version})"
-    why = dict(found.left_out).get(name, "it was not there when pyedmcl listed devices, or is a part of one")
+    why = dict(listing.left_out).get(name, "it was not there when pyedmcl listed devices, or is a part of one")
     usable = " or ".join(f"dpctl.SyclQueue({known.filter_string!r})" for _, known in listed)
     alone = f"dpctl reaches no other here, perhaps because {runtimes.LOADED_BEFORE}"
     instead = f"Make the queue with {usable}" if usable else alone

@@ -61,15 +61,15 @@ def _ask(cl: Any) -> list[tuple[DeviceInfo, Any]]:
             )
         except cl.Error:
             continue
-    found: list[tuple[DeviceInfo, Any]] = []
+    handles: list[tuple[DeviceInfo, Any]] = []
     usable = [answer for answer in answers.values() if answer[3]]
     for p, (name, version, vendor, devices) in enumerate(sorted(usable, key=lambda answer: answer[:3])):
         for d, device in enumerate(devices):
             try:
-                found.append((_describe(cl, f"{p}:{d}", name, version, vendor, device), device))
+                handles.append((_describe(cl, f"{p}:{d}", name, version, vendor, device), device))
             except cl.Error:
                 continue
-    return found
+    return handles
 
 
 def classify(platform: str, vendor: str, name: str, kind: str) -> tuple[str, str]:

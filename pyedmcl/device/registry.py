@@ -58,16 +58,16 @@ def devices(executor: str | None = None, *, refresh: bool = False) -> list[Devic
         A binding cannot be imported.
     """
     rows = [row for row in EXECUTORS.values() if not row.when_named] if executor is None else [EXECUTORS[executor]]
-    found: list[DeviceInfo] = []
+    infos: list[DeviceInfo] = []
     for row in rows:
-        found += _load(row.devices)(refresh)
-    return found
+        infos += _load(row.devices)(refresh)
+    return infos
 
 
 def open_executor(info: DeviceInfo, context: Any = None) -> Executor:
     """A new executor for a device, in a context of the caller where there is one. Raises what the executor raises."""
-    given = (info,) if context is None else (info, context)
-    executor: Executor = _load(EXECUTORS[info.executor].executor)(*given)
+    passed = (info,) if context is None else (info, context)
+    executor: Executor = _load(EXECUTORS[info.executor].executor)(*passed)
     return executor
 
 

@@ -120,18 +120,18 @@ def registered(environ: Mapping[str, str], prefix: Path, system: Path = SYSTEM_V
     the loaders. A conda environment has a vendors folder of its own, whose entries are kept where the library they
     name exists: wheels leave files there that name a build path.
     """
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     named = environ.get("OCL_ICD_VENDORS") or ""
     folder = Path(named or environ.get("OPENCL_VENDOR_PATH") or system)
     if named and not folder.is_dir():
         file = folder if folder.is_file() else system / named
-        found["named.icd"] = _first_line(file) if named.endswith(".icd") else named
+        libraries["named.icd"] = _first_line(file) if named.endswith(".icd") else named
     else:
-        found.update(_read_folder(folder))
+        libraries.update(_read_folder(folder))
     if not named:
-        own = _read_folder(prefix / "etc" / "OpenCL" / "vendors")
-        found.update({f"env-{name}": library for name, library in own.items() if Path(library).exists()})
-    return {name: library for name, library in found.items() if library}
+        of_environment = _read_folder(prefix / "etc" / "OpenCL" / "vendors")
+        libraries.update({f"env-{name}": library for name, library in of_environment.items() if Path(library).exists()})
+    return {name: library for name, library in libraries.items() if library}
 
 
 def _first_line(file: Path) -> str:

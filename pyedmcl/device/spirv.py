@@ -19,9 +19,9 @@ HOW_TO_GET_ONE = (
 def _pair() -> tuple[str, str] | None:
     """clang and llvm-spirv of the same version."""
     for suffix in (*(f"-{version}" for version in _VERSIONS), ""):
-        found = shutil.which(f"clang{suffix}"), shutil.which(f"llvm-spirv{suffix}")
-        if found[0] and found[1]:
-            return found[0], found[1]
+        programs = shutil.which(f"clang{suffix}"), shutil.which(f"llvm-spirv{suffix}")
+        if programs[0] and programs[1]:
+            return programs[0], programs[1]
     return None
 
 
@@ -55,10 +55,10 @@ def compile_spirv(text: str, options: Sequence[str]) -> bytes:
         else:
             told = ["-options", " ".join(options), "-output_no_suffix", "-output", "kernel", "-out_dir", "."]
             _run([str(ocloc), "compile", "-file", "kernel.cl", "-spv_only", "-device", "skl", *told], place, text)
-        found = sorted(place.glob("*.spv"))
-        if not found:
+        modules = sorted(place.glob("*.spv"))
+        if not modules:
             raise BuildError("the compiler for SPIR-V wrote nothing", source=text)
-        return found[0].read_bytes()
+        return modules[0].read_bytes()
 
 
 def _run(command: list[str], place: Path, text: str) -> None:

@@ -43,9 +43,9 @@ def binary_compiler_of(dpctl: Any) -> Callable[..., Any]:
 def errors_of(dpctl: Any) -> tuple[type[Exception], ...]:
     """What dpctl raises: its own errors, and those of the C++ library that it passes on."""
     modules = (dpctl, dpctl.memory, *(getattr(dpctl, name) for name in ("program", "compiler") if hasattr(dpctl, name)))
-    own = [value for module in modules for name, value in vars(module).items()
+    classes = [value for module in modules for name, value in vars(module).items()
            if name.endswith("Error") and isinstance(value, type) and issubclass(value, Exception)]  # fmt: skip
-    return (*dict.fromkeys(own), RuntimeError, ValueError)
+    return (*dict.fromkeys(classes), RuntimeError, ValueError)
 
 
 def compiler_of(dpctl: Any) -> Callable[..., Any]:
@@ -58,8 +58,8 @@ def _function_of(dpctl: Any, what: str, does: str) -> Callable[..., Any]:
         for module in ("compiler", "program"):
             function = getattr(getattr(dpctl, module, None), name, None)
             if function is not None:
-                found: Callable[..., Any] = function
-                return found
+                entry: Callable[..., Any] = function
+                return entry
     raise BuildError(f"dpctl {dpctl.__version__} has no function that {does}; pip install 'pyedmcl[sycl]'")
 
 

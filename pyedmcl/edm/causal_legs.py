@@ -153,12 +153,12 @@ class LegsOfNetwork:
                 (cause, Forecast(effect, companions(evidence, verdict, effect, cause, int(through[effect, cause]))))
                 for effect, cause in zip(effects[here].tolist(), causes[here].tolist(), strict=True)
             ]
-            found, record = p_of_forecasts(
+            p_values, record = p_of_forecasts(
                 self._runner, self._series.values, self._dims, links, tau=f["tau"],
                 exclusion_radius=f["exclusion_radius"], knn=f["knn"], dtype=f["data"].dtype,
             )  # fmt: skip
             self._note(record, ForecastsProblem.kernels)
-            p[effects[here], causes[here]] = found
+            p[effects[here], causes[here]] = p_values
         return p
 
     def _note(self, record: Record, kernels: Sequence[str]) -> None:
@@ -180,12 +180,12 @@ class LegsOfNetwork:
             effect, cause = effects[part.begin : part.end], causes[part.begin : part.end]
             pairs = np.column_stack([effect, cause, self._dims[effect]])
             both = np.concatenate([np.column_stack([pairs, Tp[effect, cause]]) for Tp in (early, late)])
-            found, record = predict_pairs(
+            skills, record = predict_pairs(
                 self._runner, values, values, both, tau=f["tau"], exclusion_radius=f["exclusion_radius"], knn=f["knn"],
                 dtype=f["data"].dtype,
             )  # fmt: skip
             self._note(record, PairPredictionsProblem.kernels)
-            z[effect, cause] = z_of_lags(found, values, both[:, 1], both[:, 3])
+            z[effect, cause] = z_of_lags(skills, values, both[:, 1], both[:, 3])
         return np.where(links, p_of_order(z, z.T), np.nan)
 
     @property
@@ -262,7 +262,7 @@ class LegsOfNetwork:
                 "each; those with the strongest steps were tested"
             )
         f = self._fields
-        found, record = partial_skill(
+        skill, record = partial_skill(
             self._runner, self._series.values, self._dims, links, {}, tau=f["tau"],
             exclusion_radius=f["exclusion_radius"], knn=f["knn"], dtype=f["data"].dtype,
             there=None if self._layout is None else self._layout.there,
@@ -270,7 +270,7 @@ class LegsOfNetwork:
         self._note(record, PairPredictionsProblem.kernels)
         for number, link in enumerate(links):
             place, (z,) = (link.effect, link.cause), link.given
-            new = float(found.through[number][0, 0]), float(found.partial[number, 0])
+            new = float(skill.through[number][0, 0]), float(skill.partial[number, 0])
             old, known = (float(carried[place]), float(left[place])), int(through[place])
             # Series that explain a link come first, and of these the one that carries most.
             rank = passes_through(evidence, *place, z, *new), new[0]

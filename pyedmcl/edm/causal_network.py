@@ -230,13 +230,13 @@ def causal_network(
     arguments.reporter(progress)
     radius = radius_asked(exclusion_radius)
     rest, of = take_groups(data, groups, "data")
-    given = as_series(rest, columns=columns)
-    longest = longest_memory(given, of)
+    table = as_series(rest, columns=columns)
+    longest = longest_memory(table, of)
     fields, layout = pairs_in_groups(
-        given, E=E, tau=tau, Tp=Tp, exclusion_radius=longest if radius is None else radius, knn=knn, E_max=E_max,
+        table, E=E, tau=tau, Tp=Tp, exclusion_radius=longest if radius is None else radius, knn=knn, E_max=E_max,
         E_rule=E_rule, columns=None, groups=of, dtype=dtype, lags=legs.lags
     )
-    check_size(given, fields, legs.lags)
+    check_size(table, fields, legs.lags)
     drawn_from(layout, legs.draw)
     series = fields["data"].series
     seasons = seasons_of(series, legs.surrogate, legs.period, remove=legs.season == "remove", layout=layout)

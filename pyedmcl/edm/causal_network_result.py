@@ -129,13 +129,13 @@ class CausalNetwork(Graph, Result):
     def rows(self, verdicts: Collection[str] | None = None) -> list[tuple[Any, ...]]:
         """Pairs as rows of :data:`COLUMNS`, by verdict and then by skill; only those of some verdicts if given."""
         wanted = self._verdicts(verdicts)
-        found = [
+        places = [
             (effect, cause) for effect, cause in np.ndindex(*self.rho.shape)
             if effect != cause and self.verdict[effect, cause] in wanted
         ]  # fmt: skip
         strength = np.where(np.isnan(self.skill), -np.inf, self.skill)
-        found.sort(key=lambda place: (_ORDER.index(self.verdict[place]), -strength[place]))
-        return [self._row(*place) for place in found]
+        places.sort(key=lambda place: (_ORDER.index(self.verdict[place]), -strength[place]))
+        return [self._row(*place) for place in places]
 
     def _row(self, effect: int, cause: int) -> tuple[Any, ...]:
         at = (effect, cause)

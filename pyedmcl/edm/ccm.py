@@ -339,7 +339,7 @@ def ccm_lagged(
             parts = [([d], library_sizes([int(d.library_mask.sum())], [d]), 1) for d in directions]
         for part, sizes, count in parts:
             problem = CcmProblem(tuple(part), sizes, count, number, lag, both.exclusion_radius, search, dtype)
-            found, own = _skill(problem, runner)
-            rho[[d.number for d in part], place] = means(found[:, 0])
-            record = record.joined(own)
+            skill, new_record = _skill(problem, runner)
+            rho[[d.number for d in part], place] = means(skill[:, 0])
+            record = record.joined(new_record)
     return LaggedCcmResult(np.array(lags), rho, both.links, lib_size, number, runner.provenance(KERNELS, record))

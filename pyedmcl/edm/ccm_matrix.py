@@ -261,11 +261,11 @@ def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
     """
     stores = read_stores(path_of(path))
     first = next(iter(stores.values()))
-    own = first.manifest.parameters
+    stored = first.manifest.parameters
     return CcmMatrixResult(
         np.array(list(stores)), tuple(store.rho for store in stores.values()), first.dimensions(), first.names,
-        int(own["sample"]), int(own["seed"]), first.manifest.provenance(neighbors=_searched(stores)),
-        *_method(own), grids_from(first.manifest.grids)[0],
+        int(stored["sample"]), int(stored["seed"]), first.manifest.provenance(neighbors=_searched(stores)),
+        *_method(stored), grids_from(first.manifest.grids)[0],
     )  # fmt: skip
 
 

@@ -123,10 +123,10 @@ class CcmMatrixEngine:
                 places, targets = np.nonzero(wanted)
                 streams = libraries[places] % own_streams, targets % own_streams
                 pairs = np.stack([places, targets, *streams], axis=1)
-                skill, own = self._skill(libraries, int(dim), pairs, [self._problem.lib_sizes[i] for i in block.layers])
+                skill, new = self._skill(libraries, int(dim), pairs, [self._problem.lib_sizes[i] for i in block.layers])
                 for layer, values in zip(rho, skill.T, strict=True):
                     layer[libraries[places] - block.begin, targets] = values
-                record, done = record.joined(own), done + len(libraries)
+                record, done = record.joined(new), done + len(libraries)
                 report(done)
         return BlockResult(rho, record)
 
@@ -134,12 +134,12 @@ class CcmMatrixEngine:
         self, libraries: NDArray[np.int_], E: int, pairs: NDArray[np.int_], sizes: Sequence[int]
     ) -> tuple[NDArray[np.float64], Record]:
         """Mean skill (n_links, n_sizes) of libraries of one dimension."""
-        record, each = Record(), []
+        record, skills = Record(), []
         for rows in self._problem.folds or (self._problem.rows,):
-            skill, own = self._skill_of(rows, libraries, E, pairs, sizes)
-            each.append(skill)
-            record = record.joined(own)
-        return np.mean(each, axis=0), record
+            skill, new_record = self._skill_of(rows, libraries, E, pairs, sizes)
+            skills.append(skill)
+            record = record.joined(new_record)
+        return np.mean(skills, axis=0), record
 
     def _skill_of(
         self, rows: MapRows | None, libraries: NDArray[np.int_], E: int, pairs: NDArray[np.int_], sizes: Sequence[int]

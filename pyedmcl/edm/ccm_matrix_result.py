@@ -95,8 +95,8 @@ class CcmMatrixResult(Graph, Result):
         """
         rho = self.rho[np.argsort(self.lib_sizes)]
         tau, p_value = np.full((2, *rho.shape[1:]), np.nan)
-        known = np.isfinite(rho).all(axis=0)
-        tau[known], p_value[known] = kendall_columns(rho[:, known])
+        finite = np.isfinite(rho).all(axis=0)
+        tau[finite], p_value[finite] = kendall_columns(rho[:, finite])
         return tau, p_value
 
     def pairs(self) -> list[tuple[Any, ...]]:

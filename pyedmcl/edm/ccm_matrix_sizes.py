@@ -34,7 +34,7 @@ def most_rows(problem: CcmMatrixProblem) -> int:
     # Before E is known: the largest E that may be found has the fewest rows.
     series, E, tau, Tp = problem.data.series, problem.highest, problem.tau, problem.Tp
     there = np.isfinite(series.values)
-    known = np.array([np.isfinite(future(series.values[:, j], Tp)) for j in range(series.n_series)])
+    has_future = np.array([np.isfinite(future(series.values[:, j], Tp)) for j in range(series.n_series)])
     embedded = np.array([
         np.isfinite(embed(series.values[:, [i]], E, tau)).all(axis=1) for i in range(series.n_series)
     ]) if not there.all() else (np.arange(series.n_steps) >= (E - 1) * tau)[None]  # fmt: skip
@@ -42,7 +42,7 @@ def most_rows(problem: CcmMatrixProblem) -> int:
     for choice in problem.folds or (problem.rows,):
         library_mask = None if choice is None else choice.library_mask(series.n_steps, E, tau, Tp)
         drawn = embedded if library_mask is None else embedded & library_mask
-        most = min(most, int((drawn.astype(np.float32) @ known.astype(np.float32).T).min()))
+        most = min(most, int((drawn.astype(np.float32) @ has_future.astype(np.float32).T).min()))
     if most < least:
         raise InputError(
             f"data: some pair has {most:,} rows with all coordinates (E={E}) and a target, which is too few for "
@@ -64,8 +64,8 @@ def library_sizes(lib_sizes: Any, problem: CcmMatrixProblem, most: int) -> tuple
     if lib_sizes is None:
         sizes = np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist()
         return tuple(sizes)
-    given = arguments.several("lib_sizes", lib_sizes)
-    sizes = [arguments.integer("lib_sizes", size) for size in given]
+    asked = arguments.several("lib_sizes", lib_sizes)
+    sizes = [arguments.integer("lib_sizes", size) for size in asked]
     for size in sizes:
         if not least <= size <= most:
             raise InputError(

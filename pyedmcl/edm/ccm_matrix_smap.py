@@ -76,8 +76,8 @@ class SampledFits:
 
     def _together(self, pairs: NDArray[np.int_], sizes: Sequence[int]) -> Iterator[NDArray[np.int_]]:
         """Numbers of pairs of one target, as many at a time as the host's memory is meant to hold."""
-        each = len(sizes) * self._problem.sample * self._problem.data.series.n_steps
-        step = max(_MEMBER_BYTES // each, 1)
+        n_values = len(sizes) * self._problem.sample * self._problem.data.series.n_steps
+        step = max(_MEMBER_BYTES // n_values, 1)
         for target in np.unique(pairs[:, Of.TARGET]):
             numbers = np.flatnonzero(pairs[:, Of.TARGET] == target)
             for first in range(0, len(numbers), step):

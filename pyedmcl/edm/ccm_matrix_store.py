@@ -76,8 +76,8 @@ def shared_seed(path: Path, seed: int) -> int:
 
 def _essence(manifest: Manifest) -> Any:
     """What library sizes of one result have in common."""
-    own = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
-    return manifest.input_digest, tuple(manifest.names), own
+    compared = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
+    return manifest.input_digest, tuple(manifest.names), compared
 
 
 def open_stores(
@@ -121,10 +121,10 @@ def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:
     if not there:
         raise StoreForeignError(f"{path} is no result of pyedmcl ccm-matrix: name the folder that it wrote")
     stores = {size: open_store(where) for size, where in there.items()}
-    own = next(iter(stores.values())).manifest
-    if not all(isinstance(own.parameters.get(name), int) for name in ("sample", "seed")):
+    manifest = next(iter(stores.values())).manifest
+    if not all(isinstance(manifest.parameters.get(name), int) for name in ("sample", "seed")):
         raise StoreForeignError(f"{path} holds maps that pyedmcl ccm-matrix did not write")
-    first = _essence(own)
+    first = _essence(manifest)
     for size, store in stores.items():
         if _essence(store.manifest) != first:
             raise StoreMismatchError(

@@ -104,9 +104,9 @@ def windowed_matrix(
     except InputError as error:
         raise InputError(f"windows={shown(windows)}: {error}") from None
     job = CcmMatrixWindowsProblem(replace(problem, lib_sizes=sizes), cut_in)
-    n, each = job.total, series.n_series
-    rho = arguments.room("windows", (n, len(sizes), each, each), np.dtype(problem.data.dtype))
-    E = np.empty((n, each), np.int64)
+    n, n_series = job.total, series.n_series
+    rho = arguments.room("windows", (n, len(sizes), n_series, n_series), np.dtype(problem.data.dtype))
+    E = np.empty((n, n_series), np.int64)
     record: Record = runner.run(job, ArraySink(job.blocks(runner.devices), [rho, E]))
     named = {"windows": [cut_in.width, cut_in.step]}
     used = runner.provenance(job.kernels, record, arguments=job.whole.arguments() | named)

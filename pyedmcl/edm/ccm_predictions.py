@@ -31,9 +31,9 @@ def measured(
     """
     p = problem
     target = future(direction.target.series.values[:, 0], p.Tp)
-    n, found = len(target), fitted if p.theta is not None else _projected
+    n, predict = len(target), fitted if p.theta is not None else _projected
     begin, end = max(p.Tp, 0), max(min(n, n + p.Tp), 0)
-    for place, number, predicted in found(engine, pair, p, direction):
+    for place, number, predicted in predict(engine, pair, p, direction):
         if p.measure != "pearson":
             rho[place, number] = measure(p.measure, predicted[None], target)[0]
         if made is not None:

@@ -90,10 +90,10 @@ def fitted(
                 executor, coordinates[rows], target[rows], rows, exclusion_radius=p.exclusion_radius, dtype=p.dtype
             )
             try:
-                found = fits.fit(coordinates[queries], queries, np.array([p.theta])).predicted
+                of_queries = fits.fit(coordinates[queries], queries, np.array([p.theta])).predicted
             finally:
                 fits.release()
             predicted = np.full(len(target), np.nan)
             enough = left_around(drawn[None], p.exclusion_radius)[0, queries] > library.E
-            predicted[queries[enough]] = found[0][enough]
+            predicted[queries[enough]] = of_queries[0][enough]
             yield place, number, predicted

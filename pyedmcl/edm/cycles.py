@@ -84,13 +84,13 @@ class Sums:
     @classmethod
     def of(cls, values: Doubles, present: Mask) -> Sums:
         """Of values of which those that are ``present`` count."""
-        known = np.where(present, values, 0.0)
-        mean = known.sum(axis=1) / np.maximum(present.sum(axis=1), 1)
-        known = np.where(present, known - mean[:, None], 0.0)
+        filled = np.where(present, values, 0.0)
+        mean = filled.sum(axis=1) / np.maximum(present.sum(axis=1), 1)
+        filled = np.where(present, filled - mean[:, None], 0.0)
         ones = present.astype(np.float64)
-        before = np.zeros((len(known), 1))
-        sums = [np.concatenate([before, np.cumsum(each, axis=1)], axis=1) for each in (known, known * known, ones)]
-        return cls(known, ones, *sums)
+        before = np.zeros((len(filled), 1))
+        sums = [np.concatenate([before, np.cumsum(each, axis=1)], axis=1) for each in (filled, filled * filled, ones)]
+        return cls(filled, ones, *sums)
 
     def p_of_period(self, period: int) -> Doubles:
         """P-values (n_series,) of the test that a series has a cycle of so many rows that keeps its phase.

@@ -64,14 +64,14 @@ class DimensionRule:
         of_parts : ndarray (n_series, E_max, PARTS), optional
             Skill of parts of the rows, for "one-se".
         """
-        known = np.where(np.isnan(rho), -np.inf, rho)
-        most = known.max(axis=1, keepdims=True)
+        skill = np.where(np.isnan(rho), -np.inf, rho)
+        most = skill.max(axis=1, keepdims=True)
         within: Any = self.tolerance
         if within is None:
             assert of_parts is not None
-            at = known.argmax(axis=1)
+            at = skill.argmax(axis=1)
             within = standard_error(of_parts[np.arange(len(rho)), at])[:, None]
-        smallest: NDArray[np.int_] = (known >= most - within).argmax(axis=1) + 1
+        smallest: NDArray[np.int_] = (skill >= most - within).argmax(axis=1) + 1
         return smallest
 
 

@@ -100,8 +100,8 @@ class SelfSkill:
         self._gaps = conditioned.gaps
         first = max((max(dims) - 1) * problem.tau, -Tp) + Tp
         self._data = Staging(executor, conditioned.values, scored=(first, min(L, L + Tp)), room=room // 8)
-        each = (4 * search.stride(L) + 2 * len(dims) * L) * search.itemsize
-        self._batch = max(room // 4 // each, 1)
+        series_bytes = (4 * search.stride(L) + 2 * len(dims) * L) * search.itemsize
+        self._batch = max(room // 4 // series_bytes, 1)
         self._pool = Pool(executor)
         self._searcher = open_searcher(
             executor, search, "weights", problem.search, data_bytes=conditioned.values.nbytes, pool=self._pool

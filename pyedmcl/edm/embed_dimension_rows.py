@@ -98,9 +98,9 @@ class RowsSkill:
         rho = np.empty((len(block), p.E_max)) if into is None else into[0]
         for place, number in enumerate(range(block.begin, block.end)):
             for e, projection in enumerate(p.projections(number)):
-                forecast, own = project(self._executor, projection, p.data.dtype, p.search)
+                forecast, new_record = project(self._executor, projection, p.data.dtype, p.search)
                 rho[place, e] = forecast.rho
-                record = record.joined(own)
+                record = record.joined(new_record)
         return BlockResult([rho], record)
 
     def release(self) -> None:

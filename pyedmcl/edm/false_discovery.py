@@ -78,13 +78,13 @@ def _probabilities(p_values: Any) -> Doubles:
     """An array of numbers from 0 to 1, NaN where there is none or it is masked."""
     wrong = "p_values: numbers from 0 to 1, or NaN, are needed"
     try:
-        given = np.ma.asanyarray(p_values) if isinstance(p_values, np.ma.MaskedArray) else np.asarray(p_values)
+        values = np.ma.asanyarray(p_values) if isinstance(p_values, np.ma.MaskedArray) else np.asarray(p_values)
     except Exception as cause:  # whatever the object's own methods raise
         raise InputError(f"{wrong}: {cause}") from cause
-    if given.dtype.kind not in "fiuO":  # a complex one would lose a part without a word
-        raise InputError(f"{wrong}, not {given.dtype.name}")
+    if values.dtype.kind not in "fiuO":  # a complex one would lose a part without a word
+        raise InputError(f"{wrong}, not {values.dtype.name}")
     try:
-        p: Doubles = np.ma.filled(given.astype(np.float64), np.nan)
+        p: Doubles = np.ma.filled(values.astype(np.float64), np.nan)
     except (TypeError, ValueError, OverflowError) as cause:
         raise InputError(f"{wrong}: {cause}") from cause
     outside = p[(p < 0) | (p > 1)]

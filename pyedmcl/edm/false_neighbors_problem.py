@@ -116,8 +116,8 @@ class FalseNeighborsEngine:
         for lag in range(0, first + 1, p.tau):
             squares += (x[t - lag] - x[j - lag]) ** 2
         apart = np.abs(x[t - E * p.tau] - x[j - E * p.tau])
-        known = ~np.isnan(apart)
-        squares, apart = squares[known], apart[known]
+        finite = ~np.isnan(apart)
+        squares, apart = squares[finite], apart[finite]
         if not len(apart):
             return np.nan
         spread = np.nanstd(x)

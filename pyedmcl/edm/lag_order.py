@@ -71,8 +71,8 @@ def z_of_difference(first: tuple[Doubles, Doubles], second: tuple[Doubles, Doubl
     n = there.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         (early, on_early), (late, on_late) = (_influence(*pair, there) for pair in (first, second))
-        own = np.where(there, on_early - on_late, 0.0)
-        error = np.sqrt(_long_run_variance(own, n) / n)
+        differences = np.where(there, on_early - on_late, 0.0)
+        error = np.sqrt(_long_run_variance(differences, n) / n)
         z = np.where(error > 0, (early - late) / error, np.where(early == late, 0.0, np.nan))
     return np.where(n >= _LEAST_ROWS, z, np.nan)
 
@@ -89,8 +89,8 @@ def _standard(values: Doubles, there: NDArray[np.bool_]) -> Doubles:
     """Values less their mean, by their standard deviation; 0 where there is none."""
     n = there.sum(axis=1, keepdims=True)
     largest = np.where(there, np.abs(values), 0.0).max(axis=1, keepdims=True)  # squares must not overflow
-    known = np.where(there, values / np.where(largest > 0, largest, 1.0), 0.0)
-    centred = np.where(there, known - known.sum(axis=1, keepdims=True) / n, 0.0)
+    scaled = np.where(there, values / np.where(largest > 0, largest, 1.0), 0.0)
+    centred = np.where(there, scaled - scaled.sum(axis=1, keepdims=True) / n, 0.0)
     return np.asarray(centred / np.sqrt((centred * centred).sum(axis=1, keepdims=True) / n))
 
 

@@ -151,9 +151,9 @@ class DeviceDraws:
 
 def _spans(problem: LaggedSignificanceProblem, targets: Numbers) -> list[Span]:
     """Columns of some targets, each before its surrogates."""
-    each, series = problem.n + 1, problem.data.series.values
+    width, series = problem.n + 1, problem.data.series.values
     return [
-        Span(place * each, (place + 1) * each, missing_of(series[:, j])) for place, j in enumerate(targets.tolist())
+        Span(place * width, (place + 1) * width, missing_of(series[:, j])) for place, j in enumerate(targets.tolist())
     ]
 
 

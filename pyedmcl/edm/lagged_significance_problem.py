@@ -101,8 +101,8 @@ class LaggedSignificanceEngine:
         with source:
             for part, following in zip(parts, [*parts[1:], None], strict=True):
                 source.load(part, following)
-                found = self._map.highest(p.lags, self._wanted[np.ix_(self._libraries, part)])
-                for out, of_part in zip((rho, reached, there), found, strict=True):
+                highest = self._map.highest(p.lags, self._wanted[np.ix_(self._libraries, part)])
+                for out, of_part in zip((rho, reached, there), highest, strict=True):
                     out[np.ix_(part - block.begin, self._libraries)] = of_part.T
                 done = int(part.max()) + 1 - block.begin
                 report(done)

@@ -74,9 +74,9 @@ class MapRows:
         named = {} if self.lib_range is None else {"lib_range": _plain(self.lib_range)}
         if self.pred_range is None:
             return named
-        given = self.pred_range
-        return named | {"pred_range": list(given[0]) if len(given) == 1 else _plain(given) if len(given) < _LISTED
-                        else digest_of(given)}  # fmt: skip
+        ranges = self.pred_range
+        return named | {"pred_range": list(ranges[0]) if len(ranges) == 1 else _plain(ranges) if len(ranges) < _LISTED
+                        else digest_of(ranges)}  # fmt: skip
 
     def require(self, n: int, dims: Sequence[int], tau: int, Tp: int) -> None:
         """Refuse rows that leave some dimension without library or predictions.
@@ -183,18 +183,18 @@ def rows_of(lib_range: Any, pred_range: Any, folds: Any, n: int, layout: Layout 
     """
     if lib_range is None and pred_range is None and folds is None:
         return ()
-    given = n if layout is None else len(layout.groups.codes)
-    within = None if layout is None else tuple(layout.segments([(0, given)]))
+    n_rows = n if layout is None else len(layout.groups.codes)
+    within = None if layout is None else tuple(layout.segments([(0, n_rows)]))
     if folds is None:
-        library = None if lib_range is None else _library(lib_range, given)
+        library = None if lib_range is None else _library(lib_range, n_rows)
         if layout is not None and library is not None:
             library = layout.mask(library) if isinstance(library, np.ndarray) else tuple(layout.segments(library))
-        predicted = None if pred_range is None else prediction_rows(given, 0, pred_range, "pred_range")
+        predicted = None if pred_range is None else prediction_rows(n_rows, 0, pred_range, "pred_range")
         return (MapRows(library, None if predicted is None else _ranges(predicted, layout), within),)
     if lib_range is not None or pred_range is not None:
         raise InputError("folds= chooses library and predicted rows itself: leave lib_range and pred_range out")
-    count = arguments.integer("folds", folds, 2, most=given)
-    ends = [number * given // count for number in range(count + 1)]
+    count = arguments.integer("folds", folds, 2, most=n_rows)
+    ends = [number * n_rows // count for number in range(count + 1)]
     return tuple(
         Fold(None, _ranges(np.arange(*ends[number : number + 2]), layout), within, number, count)
         for number in range(count)

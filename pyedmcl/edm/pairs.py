@@ -234,12 +234,12 @@ def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
     record = Record()
     if E is None:
         stage = problem.first_stage()
-        own = sink.stage("E", stage.total, stage.blocks(runner.devices))
-        runner.run(stage, own)
-        results = [np.concatenate(arrays) for arrays in zip(*own.results(), strict=True)]
+        stage_sink = sink.stage("E", stage.total, stage.blocks(runner.devices))
+        runner.run(stage, stage_sink)
+        results = [np.concatenate(arrays) for arrays in zip(*stage_sink.results(), strict=True)]
         E = problem.E_rule.choose(*results)
         tell_doubtful(problem.aimed.series.names, E, results[0])
-        record = Record(searched=tuple({**entry, "for": "E"} for entry in own.record.searched))
+        record = Record(searched=tuple({**entry, "for": "E"} for entry in stage_sink.record.searched))
     sink.set_E(E, record)
     return replace(problem, E=tuple(np.asarray(E).tolist()))
 

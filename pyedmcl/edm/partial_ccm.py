@@ -150,14 +150,14 @@ def partial_ccm(
     dims = np.array(problem.E, int)
     makers = {} if count is None else _makers(series, dims, surrogate, period, problem.tau, recurrence)
     draws = {cause: _Draws(make, number, cause, series.n_steps) for cause, make in makers.items()}
-    found, tests, record = _tested(problem, dims, draws, runner, count, limit, most)
+    skills, tests, record = _tested(problem, dims, draws, runner, count, limit, most)
     p_value = p_values(tests.reached, tests.n)
     if draws:
         tell_reach(p_value, tests.drawn, limit)
     names = series.names
     return PartialCcm(
-        cause=(names[0], names[1]), effect=(names[1], names[0]), given=names[2:], rho=found.rho[:, 0],
-        partial=found.partial[:, 0], through=np.array([skill[0] for skill in found.through]),
+        cause=(names[0], names[1]), effect=(names[1], names[0]), given=names[2:], rho=skills.rho[:, 0],
+        partial=skills.partial[:, 0], through=np.array([skill[0] for skill in skills.through]),
         p_value=p_value, E=dims, Tp=problem.Tp, n=tests.drawn, method=surrogate, seed=number,
         provenance=runner.provenance(
             PairPredictionsProblem.kernels, replace(record, searched=sink.record.searched + record.searched)
@@ -226,13 +226,13 @@ def _tested(
 
 def _told(series: Series, surrogate: str, period: int | None) -> tuple[AnyChoice | None, ...]:
     """What is taken for surrogates of both variables, of which a warning tells; None where the method says it all."""
-    (found,) = choices_of([Series(series.values[:, :2].copy(), series.names[:2])], surrogate, period)
-    if not found:
+    (choices,) = choices_of([Series(series.values[:, :2].copy(), series.names[:2])], surrogate, period)
+    if not choices:
         return None, None
-    told = (f"a surrogate of {name} {one.reason}" for name, one in zip(series.names[:2], found, strict=True))
+    told = (f"a surrogate of {name} {one.reason}" for name, one in zip(series.names[:2], choices, strict=True))
     season = surrogate == "seasonal"
     warn(f"{'period=None: ' if season else ''}{'; '.join(told)}{'. period= names another' if season else ''}")
-    return found
+    return choices
 
 
 def _together(x: Any, y: Any, given: Any) -> Series:

@@ -166,10 +166,10 @@ def partial_correlation(a: Doubles, b: Doubles, given: Sequence[Doubles]) -> flo
         there &= np.isfinite(one)
     if there.sum() < 3 + len(given):
         return float("nan")
-    known = np.column_stack([np.ones(int(there.sum())), *(standardised(one[there]) for one in given)])
+    regressors = np.column_stack([np.ones(int(there.sum())), *(standardised(one[there]) for one in given)])
     pair = np.column_stack([standardised(a[there]), standardised(b[there])])
-    fit, *_ = np.linalg.lstsq(known, pair, rcond=None)
-    left = pair - known @ fit
+    fit, *_ = np.linalg.lstsq(regressors, pair, rcond=None)
+    left = pair - regressors @ fit
     if (left.std(axis=0) < 1e-6).any():
         return float("nan")
     return float(pearson(left[:, 0], left[:, 1]))

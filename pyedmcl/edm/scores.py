@@ -59,8 +59,8 @@ def errors_of_rows(predicted: NDArray[Any], observed: NDArray[Any]) -> list[tupl
     if not there[0].any() or (there != there[0]).any():
         return [errors(*row) for row in zip(predicted, observed, strict=True)]
     difference = np.ascontiguousarray(difference[:, there[0]])
-    found = exponents(difference)
-    exponent = np.where(np.abs(found) > FAR_EXPONENT, found, 0)
+    largest_exponent = exponents(difference)
+    exponent = np.where(np.abs(largest_exponent) > FAR_EXPONENT, largest_exponent, 0)
     scaled = np.ldexp(difference, -exponent[:, None]) if exponent.any() else difference
     absolute, square = np.abs(scaled).mean(axis=1), np.sqrt((scaled**2).mean(axis=1))
     return list(zip(np.ldexp(absolute, exponent).tolist(), np.ldexp(square, exponent).tolist(), strict=True))

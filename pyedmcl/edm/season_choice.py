@@ -56,8 +56,8 @@ def season_choices(parts: Sequence[Series]) -> tuple[tuple[SeasonChoice, ...], .
     InputError
         No series has a cycle.
     """
-    own = [[choice.period for choice in choices(part, "auto", None)] for part in parts]
-    counted = Counter(length for lengths in own for length in lengths if length)
+    periods = [[choice.period for choice in choices(part, "auto", None)] for part in parts]
+    counted = Counter(length for lengths in periods for length in lengths if length)
     if not counted:
         names = parts[0].names
         where = repr(names[0]) if len(names) == 1 else f"any of {len(names):,} series"
@@ -68,7 +68,7 @@ def season_choices(parts: Sequence[Series]) -> tuple[tuple[SeasonChoice, ...], .
     usual = counted.most_common(1)[0][0]
     return tuple(
         tuple(_choice(length, usual, part.n_steps) for length in lengths)
-        for lengths, part in zip(own, parts, strict=True)
+        for lengths, part in zip(periods, parts, strict=True)
     )
 
 

@@ -75,17 +75,17 @@ class SimplexEngine:
         results: list[tuple[Projection, Forecast]] = []
         for projections in _alike(p.projections[block.begin : block.end]):
             if len(projections) > 1:
-                forecasts, own = project_alike(self._executor, projections, p.dtype, p.search)
+                forecasts, new_record = project_alike(self._executor, projections, p.dtype, p.search)
                 results += zip(projections, forecasts, strict=True)
-                record = record.joined(own)
+                record = record.joined(new_record)
                 continue
             (projection,) = projections
             if p.steps:
-                projection, forecast, own = generate(self._executor, projection, p.steps, p.dtype, p.search)
+                projection, forecast, new_record = generate(self._executor, projection, p.steps, p.dtype, p.search)
             else:
-                forecast, own = project(self._executor, projection, p.dtype, p.search)
+                forecast, new_record = project(self._executor, projection, p.dtype, p.search)
             results.append((projection, forecast))
-            record = record.joined(own)
+            record = record.joined(new_record)
         return BlockResult(results, record)
 
     def release(self) -> None:

@@ -79,10 +79,10 @@ def fit_rows(engine: LocalFits, regression: Regression, thetas: Doubles, *, sing
     filled = Fits.empty(len(thetas), len(whole), regression.points.shape[1] + 1, singular_values)
     if not whole.any():
         return filled
-    found = engine.fit(regression.points[whole], regression.rows[whole], thetas, singular_values=singular_values)
-    for into, values in zip(filled.arrays(), found.arrays(), strict=True):
+    fits = engine.fit(regression.points[whole], regression.rows[whole], thetas, singular_values=singular_values)
+    for into, values in zip(filled.arrays(), fits.arrays(), strict=True):
         into[:, whole] = values
-    return replace(filled, redone=found.redone)
+    return replace(filled, redone=fits.redone)
 
 
 def skill(predicted: Doubles, observed: Doubles) -> tuple[Doubles, Doubles, Doubles]:

@@ -61,8 +61,8 @@ class SmapProblem:
     def operations(self) -> float:
         library, coordinates = self.regression.library.shape
         pairs = float(library) * max(self.steps, len(self.regression.rows))
-        each = 4 * coordinates + len(self.thetas) * (coordinates + 1) ** 2
-        return pairs * float(each)
+        per_pair = 4 * coordinates + len(self.thetas) * (coordinates + 1) ** 2
+        return pairs * float(per_pair)
 
     def open(self, executor: Executor) -> SmapEngine:
         return SmapEngine(self, executor)

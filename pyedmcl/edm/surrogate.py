@@ -110,8 +110,8 @@ def surrogate(
     series = arguments.one_series(x, "x")
     count = arguments.draws("n", n)
     if of is not None:
-        own = {"period": period, "E": E, "tau": tau, "recurrence": recurrence}
-        return _of_groups(series, of, method, count, arguments.stream(seed), own)
+        options = {"period": period, "E": E, "tau": tau, "recurrence": recurrence}
+        return _of_groups(series, of, method, count, arguments.stream(seed), options)
     check_method(method)
     choices = choices_of([series], method, period)
     _say(method, choices)

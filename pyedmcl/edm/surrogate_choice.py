@@ -139,7 +139,7 @@ def choose_each(columns: Sequence[Doubles], period: int | None = None) -> list[C
     What was found for a series is kept for the next call.
     """
     keys = [(hashlib.blake2b(values.tobytes()).digest(), period) for values in columns]
-    known = {key: found for key in keys if (found := _FOUND.get(key))}
+    known = {key: choice for key in keys if (choice := _FOUND.get(key))}
     new = {key: values for key, values in zip(keys, columns, strict=True) if key not in known}
     known |= zip(new, _chosen_anew(list(new.values()), period), strict=True)
     for key in new:

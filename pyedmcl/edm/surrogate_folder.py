@@ -40,12 +40,12 @@ class RoundSink(StageSink):
     """The targets of a round, and of the search for E that comes before the first one."""
 
     def __init__(self, folder: SurrogateFolder, name: str, n: int, rows: int) -> None:
-        own = folder.member.folder / name
-        super().__init__(own, name, cut(n, rows, 3), folder.member, folder.begin)
+        place = folder.member.folder / name
+        super().__init__(place, name, cut(n, rows, 3), folder.member, folder.begin)
         self._tests = folder
         self.E: NDArray[np.int_] | None = None
-        durable.make_folder(own)
-        mark(own, len(self._blocks), {}, "out")
+        durable.make_folder(place)
+        mark(place, len(self._blocks), {}, "out")
 
     def set_E(self, E: ArrayLike, record: Record) -> None:
         self.E = np.asarray(E, int)
@@ -147,5 +147,5 @@ def folder_for(
         named = {**asked, "seed": seed, "version of pyedmcl": __version__}
         return {"data": data, **{name: json.dumps(value, default=int) for name, value in named.items()}}
 
-    with seeded_folder(path, begin, device, seed, identity) as (member, known):
-        yield SurrogateFolder(path, member, begin or 0.0, arguments.stream(known))
+    with seeded_folder(path, begin, device, seed, identity) as (member, stored_seed):
+        yield SurrogateFolder(path, member, begin or 0.0, arguments.stream(stored_seed))

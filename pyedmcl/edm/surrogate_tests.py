@@ -72,9 +72,9 @@ def surrogate_tests(
         problem, record, (rho, reached, n) = of(problem)
         tests = SequentialTests(rate, budget, problem.n, reached, n)
         while step := tests.step(problem.data.series.n_steps):
-            _, own, (_, reached, n) = of(replace(problem, first=tests.drawn, n=step, pairs=tests.open))
+            _, new_record, (_, reached, n) = of(replace(problem, first=tests.drawn, n=step, pairs=tests.open))
             tests.add(step, reached, n)
-            record = record.joined(own)
+            record = record.joined(new_record)
     finally:
         problem.makers.drawer.release()
     E = np.array(problem.E, int)

@@ -74,19 +74,19 @@ def remarks_on_table(series: Series) -> list[Remark]:
 
 def remarks_on_size(series: Series, E_max: int) -> list[Remark]:
     """Whether there are rows enough for states of ``E_max`` dimensions, and not more series than rows."""
-    n, found = series.n_steps, []
+    n, remarks = series.n_steps, []
     if n < _FEW_ROWS or n < _ROWS_PER_E * E_max:
-        found.append(Remark(
+        remarks.append(Remark(
             "few-rows", "",
             f"there are {n:,} rows: states must come near each other many times, for which {_ROWS_PER_E} rows for each "
             f"dimension are few; take E_max={max(n // _ROWS_PER_E, 1)} or less",
         ))  # fmt: skip
     if series.n_series > n:
-        found.append(Remark(
+        remarks.append(Remark(
             "on-its-side", "",
             f"there are more series ({series.n_series:,}) than rows ({n:,}): if each row is a series, transpose it",
         ))  # fmt: skip
-    return found
+    return remarks
 
 
 def _codes(series: Series) -> Iterator[Remark]:
@@ -98,8 +98,8 @@ def _codes(series: Series) -> Iterator[Remark]:
         for end, others in ((0, different[1:]), (-1, different[:-1])):
             code = float(different[end])
             away = float(np.abs(others - code).min())
-            known = round(abs(code), 4) in _NINES or abs(code) >= _FILLED
-            if known and away > _FAR * float(np.ptp(others)):
+            is_code = round(abs(code), 4) in _NINES or abs(code) >= _FILLED
+            if is_code and away > _FAR * float(np.ptp(others)):
                 yield Remark(
                     "gap-code", name,
                     f"{code:g} occurs {counts[end]:,} times, far from all other values ({others[0]:g} to "

@@ -29,11 +29,11 @@ def remarks_on_times_of(time: NDArray[Any] | None, groups: Groups | None) -> lis
     """As :func:`remarks_on_times`, of each recording; of groups each kind once, for the first that has it."""
     if groups is None or time is None:
         return remarks_on_times(time)
-    found = (
+    remarks = (
         (code, name, text) for number, name in enumerate(groups.names.tolist())
         for code, text in remarks_on_times(time[groups.codes == number])
     )  # fmt: skip
-    return list(said_once(found).items())
+    return list(said_once(remarks).items())
 
 
 def said_once(found: Iterable[tuple[Key, Any, str]]) -> dict[Key, str]:

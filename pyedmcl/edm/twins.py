@@ -43,8 +43,8 @@ def twin_groups(values: NDArray[np.float64], E: int, tau: int, recurrence: float
 def _threshold(states: NDArray[np.float64], recurrence: float) -> float:
     m = len(states)
     every = max(m * m // _SAMPLED, 1)
-    some = states[::every] if every < m else states[:1]
-    distance = np.abs(some[:, None] - states[None]).max(axis=2)
+    sample = states[::every] if every < m else states[:1]
+    distance = np.abs(sample[:, None] - states[None]).max(axis=2)
     return float(np.quantile(distance, recurrence))
 
 

@@ -206,8 +206,8 @@ def doubtful(evidence: Evidence, verdict: NDArray[Any]) -> Mask:
 
 def companions(evidence: Evidence, verdict: NDArray[Any], effect: int, cause: int, through: int) -> tuple[int, ...]:
     """What else a forecast of the effect knows: the series that explains the link, and the strongest other causes."""
-    known = [int(z) for z in np.flatnonzero(np.isin(verdict[effect].astype(str), (DIRECT, LINK))) if z != cause]
-    known.sort(key=lambda z: (z != through, -float(evidence.skill[effect, z])))
-    if through >= 0 and through not in known:
-        known.insert(0, through)
-    return tuple(sorted(known[:MOST_BESIDE]))
+    beside = [int(z) for z in np.flatnonzero(np.isin(verdict[effect].astype(str), (DIRECT, LINK))) if z != cause]
+    beside.sort(key=lambda z: (z != through, -float(evidence.skill[effect, z])))
+    if through >= 0 and through not in beside:
+        beside.insert(0, through)
+    return tuple(sorted(beside[:MOST_BESIDE]))

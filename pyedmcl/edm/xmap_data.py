@@ -54,7 +54,7 @@ def row_patterns(
     Rows that have no state in a dimension count as allowed: dimensions with no other difference share a search.
     """
     assert problem.rows is not None
-    patterns, found = np.zeros(E.shape, int), {}
+    patterns, mask_of = np.zeros(E.shape, int), {}
     numbers: dict[bytes, int] = {}
     n = problem.data.series.n_steps
     for dim, number in sorted({*zip(E.ravel().tolist(), np.broadcast_to(gap_pattern, E.shape).ravel().tolist(),
@@ -64,7 +64,7 @@ def row_patterns(
         if number:
             mask &= masks[number]
         mask[: (dim - 1) * problem.tau] = True
-        own = numbers.setdefault(mask.tobytes(), len(numbers) + 1)
-        found[own] = mask
-        patterns[np.equal(E, dim) & (gap_pattern == number)] = own
-    return patterns, found
+        pattern = numbers.setdefault(mask.tobytes(), len(numbers) + 1)
+        mask_of[pattern] = mask
+        patterns[np.equal(E, dim) & (gap_pattern == number)] = pattern
+    return patterns, mask_of

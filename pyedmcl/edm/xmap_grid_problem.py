@@ -101,8 +101,8 @@ def cells_of(
     n, folds = first.aimed.series.n_series, len(next(iter(rows.values())))
     cells = []
     for fold, E, tau, Tp, theta in itertools.product(range(max(folds, 1)), *(axes[name] for name in AXES[1:])):
-        own = common[tau, Tp]
-        fits = None if own.fits is None else replace(own.fits, thetas=(theta,), several=False)
+        cell = common[tau, Tp]
+        fits = None if cell.fits is None else replace(cell.fits, thetas=(theta,), several=False)
         chosen = rows[tau, Tp][fold] if folds else None
-        cells.append(replace(own, E=(E,) * n, tau=tau, Tp=Tp, fits=fits, rows=chosen))
+        cells.append(replace(cell, E=(E,) * n, tau=tau, Tp=Tp, fits=fits, rows=chosen))
     return tuple(cells)

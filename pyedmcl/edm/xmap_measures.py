@@ -47,15 +47,15 @@ class MeasuredXmapEngine:
         predictions = into[-1] if p.predictions else None
         if predictions is not None:
             predictions[...] = np.nan
-        each: list[Doubles] = []
+        of_folds: list[Doubles] = []
         for rows in p.folds or (p.rows,):
-            each.append(np.empty(shape))
-            record = record.joined(self._measure(block, rows, _Found(p, each[-1], predictions, rows)))
+            of_folds.append(np.empty(shape))
+            record = record.joined(self._measure(block, rows, _Found(p, of_folds[-1], predictions, rows)))
             done += len(block)
             report(done // max(len(p.folds), 1))
-        for layer, skill in zip(into[1:], each if p.each_fold else (), strict=False):
+        for layer, skill in zip(into[1:], of_folds if p.each_fold else (), strict=False):
             layer[...] = skill
-        into[0][...] = np.mean(each, axis=0)
+        into[0][...] = np.mean(of_folds, axis=0)
         return BlockResult(list(into), record)
 
     def _measure(self, block: Block, rows: MapRows | None, found: _Found) -> Record:

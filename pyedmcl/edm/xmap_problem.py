@@ -146,10 +146,10 @@ class FoldedEngine:
         shape = len(block), self._n
         if into is None:
             into = [np.empty(shape, self._dtype) for _ in block.layers]
-        each = into[1:] if len(into) > 1 else [np.empty(shape, self._dtype) for _ in self._folds]
+        of_folds = into[1:] if len(into) > 1 else [np.empty(shape, self._dtype) for _ in self._folds]
         n = len(self._folds)
-        record = self._cells.maps(block.begin, block.end, self._folds, each, lambda done: report(done // n))
-        into[0][...] = np.mean(each, axis=0, dtype=np.float64)
+        record = self._cells.maps(block.begin, block.end, self._folds, of_folds, lambda done: report(done // n))
+        into[0][...] = np.mean(of_folds, axis=0, dtype=np.float64)
         return BlockResult(into, record)
 
     def release(self) -> None:

@@ -90,12 +90,12 @@ class XmapSignificanceEngine:
         rho[...], reached[...], there[...] = np.nan, 0, 0
         record = Record()
         for libraries, targets in self._maps(block):
-            skill, surrogates, own = self._skill(libraries, targets)
+            skill, surrogates, new_record = self._skill(libraries, targets)
             place = np.ix_(targets - block.begin, libraries)
             rho[place] = skill.T
             counted = counts(skill, surrogates)
             reached[place], there[place] = counted[0].T, counted[1].T
-            record = record.joined(own)
+            record = record.joined(new_record)
             report(int(targets.max()) + 1 - block.begin)
         itself = np.arange(len(block)), np.arange(block.begin, block.end)
         reached[itself], there[itself] = 0, 0
@@ -137,10 +137,10 @@ class XmapSignificanceEngine:
         # Libraries that are all of the series hold the targets, too.
         also = targets if p.total > M else targets[:0]
         columns = np.concatenate([libraries, also])
-        own = len(columns)
-        values = arguments.room("n", (series.n_steps, own + len(targets) * p.n), series.values.dtype)
-        values[:, :own] = series.values[:, columns]
-        begins = own + np.arange(len(targets)) * p.n
+        n_series = len(columns)
+        values = arguments.room("n", (series.n_steps, n_series + len(targets) * p.n), series.values.dtype)
+        values[:, :n_series] = series.values[:, columns]
+        begins = n_series + np.arange(len(targets)) * p.n
         draws = [(values[:, a : a + p.n].T, self._makers[j], int(j)) for a, j in zip(begins, targets, strict=True)]
         p.makers.drawer.draw(draws, p.seed, p.first)
         names = (*(series.names[i] for i in columns), *(f"{series.names[j]}~{i}" for j in targets for i in range(p.n)))
@@ -153,7 +153,7 @@ class XmapSignificanceEngine:
         finally:
             mapping.release()
         skill = rho[:, M : M + len(also)] if len(also) else rho[:, targets]
-        return skill, rho[:, own:].reshape(M, len(targets), p.n), record
+        return skill, rho[:, n_series:].reshape(M, len(targets), p.n), record
 
     def release(self) -> None:
         """Nothing is held."""

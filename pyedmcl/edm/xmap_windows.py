@@ -100,15 +100,15 @@ class XmapWindowsEngine:
         if not alone.all():
             whole = np.flatnonzero(~alone)
             values = _some(libraries, whole, n)
-            found, used, searched = window_skill(self._executor, WindowData(
+            skill, used, searched = window_skill(self._executor, WindowData(
                 values, values if p.targets is None else _some(targets, whole, n), E[whole], p.tau, p.Tp,
                 p.exclusion_radius, p.knn, p.search, self._overlapping(libraries, block, whole),
             ))  # fmt: skip
-            rho[whole] = found
+            rho[whole] = skill
             record = record.joined(Record(used, "", tuple(searched)))
         for window in np.flatnonzero(alone):
-            rho[window], own = self._alone(libraries, targets, int(window), n, E[window])
-            record = record.joined(own)
+            rho[window], new_record = self._alone(libraries, targets, int(window), n, E[window])
+            record = record.joined(new_record)
         report(n)
         return BlockResult([rho, E], record)
 
@@ -125,13 +125,13 @@ class XmapWindowsEngine:
         self, libraries: Prepared, targets: Prepared, window: int, n: int, E: Dims
     ) -> tuple[NDArray[Any], Record]:
         p = self._problem.whole
-        own = replace(
+        window_problem = replace(
             p, data=_one(libraries, window, n), targets=None if p.targets is None else _one(targets, window, n),
             E=tuple(E.tolist()),
         )  # fmt: skip
-        engine = own.open(self._executor)
+        engine = window_problem.open(self._executor)
         try:
-            result = engine.block(Block(0, 0, own.total), None, lambda done: None)
+            result = engine.block(Block(0, 0, window_problem.total), None, lambda done: None)
         finally:
             engine.release()
         return result.arrays[0], result.record
@@ -208,7 +208,7 @@ def _some(side: Prepared, windows: Dims, n: int) -> NDArray[Any]:
 
 def _one(side: Prepared, window: int, n: int) -> Prepared:
     """The series of one window."""
-    each = side.series.n_series // n
-    columns = slice(window * each, (window + 1) * each)
+    width = side.series.n_series // n
+    columns = slice(window * width, (window + 1) * width)
     values = np.ascontiguousarray(side.series.values[:, columns])
     return Prepared(Series(values, side.series.names[columns]), side.dtype)

@@ -282,23 +282,23 @@ class SampledSkill:
         """rho (n_columns, SAMPLES)."""
         if tables is not None:
             self._device.prepare(tables, entries)
-        each = self._device.column_bytes
+        needed = self._device.column_bytes
         size = columns.numbers[:, Field.SIZE].astype(np.int64)
         lists = np.where(direct[columns.size], 4 * size * columns.numbers[:, Field.SAMPLES], 0)
         most = min(self._limit.total // 4, self._limit.largest)
-        if each + int(lists.max()) > most:
+        if needed + int(lists.max()) > most:
             raise DeviceMemoryError(
-                f"sixteen samples of {self.n:,} rows need {each + int(lists.max()):,} bytes; {most:,} may be used "
+                f"sixteen samples of {self.n:,} rows need {needed + int(lists.max()):,} bytes; {most:,} may be used "
                 f"for them on {self.executor.info.name}. Raise PYEDMCL_MEMORY_LIMIT or PYEDMCL_MEMORY_FRACTION."
             )
         # As many columns at a time as memory allows.
-        batch = np.cumsum(each + lists) // min(most, _MOST_BYTES)
-        found = []
+        batch = np.cumsum(needed + lists) // min(most, _MOST_BYTES)
+        parts = []
         for number in np.unique(batch):
             part = columns.take(np.flatnonzero(batch == number))
             words = None if members is None else self._words(part, members)
-            found.append(self._device.skill(data, tables, entries, part, direct, words))
-        return np.concatenate(found)
+            parts.append(self._device.skill(data, tables, entries, part, direct, words))
+        return np.concatenate(parts)
 
     def _words(self, columns: Columns, members: Mask) -> NDArray[np.uint16]:
         """Members that the caller has drawn, as the words of columns."""

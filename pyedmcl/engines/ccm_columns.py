@@ -161,9 +161,9 @@ class ColumnKernels:
             self._kernel("ccm", "ccm_rho"), open_size(items), None, sums=sums, n_columns=n,
             n_chunks=self.n_chunks, rho=rho,
         )  # fmt: skip
-        found = self.executor.download(rho, np.empty((n, SAMPLES), self.problem.dtype))
-        require_rho(self.executor, found, "ccm")
-        return found
+        skills = self.executor.download(rho, np.empty((n, SAMPLES), self.problem.dtype))
+        require_rho(self.executor, skills, "ccm")
+        return skills
 
     def _scan(
         self, data: LaidOut, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,
@@ -225,10 +225,10 @@ class ColumnKernels:
 
     def _launch(self, name: str, fixed: dict[str, Any], items: int, cost: float) -> None:
         kernel, wg, pacer = self._kernel(name), int(self._values(name)["wg"]), self._pacers[name]
-        begin, each = 0, CHUNK * (int(self._values(name)["lanes"]) if name == "ccm" else 1)
+        begin, rows_of_item = 0, CHUNK * (int(self._values(name)["lanes"]) if name == "ccm" else 1)
         while begin < items:
             end = min(begin + max(pacer.units(cost), wg), items)
             event = self.executor.launch(kernel, (round_up(end - begin, wg),), (wg,), begin=begin, end=end, **fixed)
             pacer.launched(event, cost * (end - begin))
-            told_part(end, items, items * each, begin, "predictions")
+            told_part(end, items, items * rows_of_item, begin, "predictions")
             begin = end

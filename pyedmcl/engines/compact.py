@@ -94,15 +94,15 @@ class CompactTargets:
         """Whether 16 bits are enough, for each of the first ``n`` columns that were encoded last."""
         ratio = np.empty(n, np.float32)
         self._executor.download(self._scales, ratio, 2 * self._stride * 4)
-        found: NDArray[np.bool_] = ratio <= _MOST_RATIO
-        return found
+        exact_enough: NDArray[np.bool_] = ratio <= _MOST_RATIO
+        return exact_enough
 
     def repeats(self, tables: Tables, E: int, predicted: tuple[int, int]) -> Buffer:
         """How often rows of each library are neighbours again and again, [library], of some tables and a dimension."""
         n, steps = tables.n_libraries, self._n_steps
-        found = self._pool.get("repeats", n * 4)
+        counts = self._pool.get("repeats", n * 4)
         if self._counted is not None and self._counted[0] is tables and self._counted[1] == E:
-            return found
+            return counts
         used, parts = self._pool.get("used", n * steps * 4), self._pool.get("used parts", n * _LANES * 2 * 8)
         self._launch("compact_clear", (steps, n), used=used, n_rows=steps)
         self._launch(
@@ -113,10 +113,10 @@ class CompactTargets:
         )  # fmt: skip
         self._launch(
             "compact_repeats", (n,), parts=parts, n_libraries=n, n_predicted=max(predicted[1] - predicted[0], 1),
-            repeats=found,
+            repeats=counts,
         )  # fmt: skip
         self._counted = tables, E
-        return found
+        return counts
 
     def mark(
         self, repeats: Buffer, columns: tuple[int, int], target_of: Buffer, libraries: tuple[int, int], stride: int,

@@ -257,17 +257,17 @@ class CrossMap:
     @property
     def searched(self) -> list[dict[str, Any]]:
         """Which search found the neighbours, why, and how good it was; with ``compact``, which targets had 16 bits."""
-        found = report(*(group.searcher for group in self._groups))
+        searches = report(*(group.searcher for group in self._groups))
         if not self._data.compact:
-            return found
+            return searches
         whys = np.where(self._gaps, GAPS, TOO_WIDE)
         for compact, why in zip(self.compact, whys.tolist(), strict=True):
             full = self.n - int(compact.sum())
             entry: dict[str, Any] = {
                 "for": "precision", "asked": "compact", "targets": self.n, "full": full, "why": why if full else "",
             }  # fmt: skip
-            found += [entry] if entry not in found else []
-        return found
+            searches += [entry] if entry not in searches else []
+        return searches
 
     def skill(
         self, a: int, b: int, out: Any = None, report: Callable[[int], None] | None = None

@@ -151,9 +151,9 @@ class LaggedMap:
         widths = [span.end - span.begin for span in self._spans]
         out[~np.repeat(ordered, widths, axis=1)] = np.nan
         require_rho(self.executor, out, "lookup")
-        found = np.empty_like(out)
-        found[self._order] = out
-        return found
+        in_order = np.empty_like(out)
+        in_order[self._order] = out
+        return in_order
 
     def highest(self, lags: Sequence[int], wanted: Mask) -> tuple[NDArray[Any], Numbers, Numbers]:
         """The highest rho of several lags, of the first column of each span, and how the others compare.
@@ -183,20 +183,20 @@ class LaggedMap:
         for Tp in lags:
             self._look_up(Tp, ordered, rho, marked=marked)
             self._launch("highest_keep", size, None, **cells, most=MOST_RHO, rho=rho)
-        found = np.empty((self.n, n_spans), self.dtype), *np.empty((2, self.n, n_spans), np.int32)
+        sorted_out = np.empty((self.n, n_spans), self.dtype), *np.empty((2, self.n, n_spans), np.int32)
         names = "own", "reached", "valid"
-        counted = {name: self._pool.get(name, out.nbytes) for name, out in zip(names, found, strict=True)}
+        counted = {name: self._pool.get(name, out.nbytes) for name, out in zip(names, sorted_out, strict=True)}
         wrong = self._pool.put("wrong", np.zeros(1, np.uint32))
         self._launch(
             "highest_count", (n_spans * WG, self.n), (WG, 1), **pairs, **cells, **counted, wrong=wrong,
             span_begins=self._pool.put("span_begins", begins),
         )  # fmt: skip
-        for name, out in zip(names, found, strict=True):
+        for name, out in zip(names, sorted_out, strict=True):
             self.executor.download(counted[name], out)
         if self.executor.download(wrong, np.empty(1, np.uint32))[0]:
             raise wrong_result(self.executor.info, f"correlations beyond {MOST_RHO} (kernel lookup)")
-        own, reached, valid = (np.empty_like(out) for out in found)
-        own[self._order], reached[self._order], valid[self._order] = found
+        own, reached, valid = (np.empty_like(out) for out in sorted_out)
+        own[self._order], reached[self._order], valid[self._order] = sorted_out
         return own, reached.astype(int), valid.astype(int)
 
     def _launch(self, entry: str, size: tuple[int, ...], group: tuple[int, ...] | None, /, **arguments: Any) -> None:
@@ -230,18 +230,18 @@ class LaggedMap:
         spans = [self._spans[number] for number in numbers]
         widths = [span.end - span.begin for span in spans]
         for tables in self._tables(E, a, b, Tp, missing):
-            own = asked[tables.first : tables.first + tables.n_libraries]
+            asked_here = asked[tables.first : tables.first + tables.n_libraries]
             self.parameters["lookup"] = dict(self._lookups.chosen(tables.problem.k(E), max(widths)).parameters)
             row = a + tables.first
             if marked:
                 self._lookups.run_marked(
                     tables, E, self._targets, self._width, predicted, rho, row=row, stride=self._width,
-                    marked=int((own * widths).sum()),
+                    marked=int((asked_here * widths).sum()),
                 )  # fmt: skip
                 continue
-            key = row, tables.n_libraries, numbers[0], own.tobytes()
+            key = row, tables.n_libraries, numbers[0], asked_here.tobytes()
             if key not in self._pieces:
-                self._pieces[key] = [((begin, end), rows) for rows, begin, end in rectangles(own, spans, launch)]
+                self._pieces[key] = [((begin, end), rows) for rows, begin, end in rectangles(asked_here, spans, launch)]
             self._lookups.run_each(
                 tables, E, self._targets, self._pieces[key], predicted, rho, gaps=self._libraries.gaps, row=row,
                 stride=self._width,
@@ -253,11 +253,11 @@ class LaggedMap:
         if key in self._kept:
             yield self._kept[key][0]
             return
-        own, n = self._libraries, self.n_steps
-        problem = SearchProblem((E,), (own.k or E + 1,), own.tau, Tp, own.exclusion_radius, n, n, self.dtype)
+        data, n = self._libraries, self.n_steps
+        problem = SearchProblem((E,), (data.k or E + 1,), data.tau, Tp, data.exclusion_radius, n, n, self.dtype)
         pool = _TablePool(self.executor, self._pool)
         searcher = open_searcher(
-            self.executor, problem, "weights", own.search, data_bytes=self._data.values.nbytes,
+            self.executor, problem, "weights", data.search, data_bytes=self._data.values.nbytes,
             room=self._limit.total // 2, pool=pool,
         )  # fmt: skip
         kept = None

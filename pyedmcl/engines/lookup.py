@@ -101,9 +101,9 @@ class LookupShapes:
     def chosen(self, k: int, width: int) -> ParameterChoice:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
         if (k, width) not in self._choices:
-            given = {"dtype": self._dtype, "k": k, "columns": width}
+            specialisation = {"dtype": self._dtype, "k": k, "columns": width}
             sizes = {"rows": self._n_steps, "targets": width}
-            self._choices[k, width] = parameters(spec("lookup"), given, self._info, sizes)
+            self._choices[k, width] = parameters(spec("lookup"), specialisation, self._info, sizes)
         return self._choices[k, width]
 
     def _fitted(self, k: int, width: int, *, compact: bool) -> dict[str, Any]:
@@ -193,12 +193,12 @@ class LookupShapes:
 
     def takes_any_k(self, k: int, width: int) -> bool:
         """Whether ``width`` targets with ``k`` neighbours are too little work to repay a kernel of their own."""
-        each = float(self._n_libraries) * self._n_steps * k
+        per_target = float(self._n_libraries) * self._n_steps * k
         if quirks_for(self._info).scalar_work_items:
-            few = each * width <= _FEW_ON_GPUS
+            few = per_target * width <= _FEW_ON_GPUS
         else:
             lanes = spec("lookup").defaults("cpu")["lanes"]
-            few = width <= lanes and each * lanes <= _FEW_OPERATIONS
+            few = width <= lanes and per_target * lanes <= _FEW_OPERATIONS
         return few and self.chosen(k, width).grade != "forced"
 
     def _for_any_k(self, k: int, width: int) -> Mapping[str, Any]:

@@ -158,15 +158,15 @@ class Lookups:
                 del plans[width, n]
             # A launch takes whole column tiles: the groups of one share it, so it stays in cache.
             for block in range(0, blocks, shape.blocks):
-                some = min(shape.blocks, blocks - block)
+                n_blocks = min(shape.blocks, blocks - block)
                 event = self._executor.launch(
-                    kernel, (some * shape.slices * shape.group,), (shape.group,), n_slices=shape.slices,
+                    kernel, (n_blocks * shape.slices * shape.group,), (shape.group,), n_slices=shape.slices,
                     column_begin=begin + block * shape.columns, **{**own, **special},
                 )  # fmt: skip
-                pacer.launched(event, shape.cost * predictions * some)
+                pacer.launched(event, shape.cost * predictions * n_blocks)
                 if targets.codes is not None and compact:
                     first_column = begin + block * shape.columns
-                    of_launch = first_column, min(first_column + some * shape.columns, end)
+                    of_launch = first_column, min(first_column + n_blocks * shape.columns, end)
                     targets.codes.made_by.mark(repeats, of_launch, targets.target_of, (row + first, n), stride, rho)
                     self._again(values, own, *of_launch)
 
@@ -212,14 +212,14 @@ class Lookups:
         slices = min(n, _GROUPS_MOST // shape.blocks + 1)
         block = 0
         while block < shape.blocks:
-            some = min(pacer.units(cost), shape.blocks - block)
+            n_blocks = min(pacer.units(cost), shape.blocks - block)
             event = self._executor.launch(
-                kernel, (some * slices * shape.group,), (shape.group,), **fixed, n_libraries=n,
+                kernel, (n_blocks * slices * shape.group,), (shape.group,), **fixed, n_libraries=n,
                 first_library=row, table_begin=tables.begin(E), column_begin=block * shape.columns, column_end=width,
                 n_slices=slices,
             )  # fmt: skip
-            pacer.launched(event, cost * some)
-            block += some
+            pacer.launched(event, cost * n_blocks)
+            block += n_blocks
 
     def _planned(
         self, knn_pass: KnnPass, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, compact: bool

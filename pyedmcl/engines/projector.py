@@ -132,8 +132,8 @@ def _predict(
 
 def _noise(predicted: Doubles, dtype: str) -> float:
     """What rounding may change predictions by before their shift is undone."""
-    found = np.fmax.reduce(np.abs(predicted), axis=None, initial=0.0, where=np.isfinite(predicted))
-    return 8 * float(np.finfo(dtype).eps) * float(found)
+    largest = np.fmax.reduce(np.abs(predicted), axis=None, initial=0.0, where=np.isfinite(predicted))
+    return 8 * float(np.finfo(dtype).eps) * float(largest)
 
 
 def _of_data(

@@ -264,12 +264,12 @@ class LocalFits:
         step, every = self.device.block(layout, len(thetas), len(chosen)), len(chosen) == len(points)
         for a in range(0, len(chosen), step):
             at: Any = slice(a, a + step) if every else chosen[a : a + step]
-            own = points[at]
-            into = Fitted.empty(len(thetas), len(own), own.shape[1], out.coefficients[:, at] if every else None)
-            solved = self.device.run(own, rows[at], len(thetas), layout, into)
-            bad[:, at] = self._take(solved, own, out, at)
+            queries = points[at]
+            into = Fitted.empty(len(thetas), len(queries), queries.shape[1], out.coefficients[:, at] if every else None)
+            solved = self.device.run(queries, rows[at], len(thetas), layout, into)
+            bad[:, at] = self._take(solved, queries, out, at)
             if out.singular_values is not None:
-                sizes = self._singular_values(own, thetas, layout)
+                sizes = self._singular_values(queries, thetas, layout)
                 sizes[:, solved.counts == 0] = np.nan
                 out.singular_values[:, at] = sizes
             told_part(min(a + step, len(chosen)), len(chosen), len(chosen), a, "predictions")
@@ -313,8 +313,8 @@ class LocalFits:
         squares, vectors = np.linalg.eigh(gram)
         roots = np.sqrt(np.maximum(squares, 0))[..., None] * np.swapaxes(vectors, -1, -2)
         sizes = np.zeros((len(thetas), n, back.shape[2]))
-        found = np.linalg.svd(roots @ back, compute_uv=False)
-        sizes[..., : found.shape[-1]] = found
+        values = np.linalg.svd(roots @ back, compute_uv=False)
+        sizes[..., : values.shape[-1]] = values
         nearest, rate = (self.device.get(name, (n,), self.dtype).astype(np.float64) for name in ("nearest", "rate"))
         out: Doubles = sizes * np.exp(-thetas[:, None] * nearest * rate)[..., None]
         return out

@@ -89,12 +89,12 @@ def basis_of(x: Doubles, y: Doubles) -> WhiteBasis:
     Some rows are enough for it, unless they leave a doubt whether all directions are there.
     """
     if len(x) > 2 * _ENOUGH:
-        some = _basis_of(x[:: len(x) // _ENOUGH], y)
-        if some is not None:
-            return some
-    found = _basis_of(x, y, final=True)
-    assert found is not None
-    return found
+        of_sample = _basis_of(x[:: len(x) // _ENOUGH], y)
+        if of_sample is not None:
+            return of_sample
+    basis = _basis_of(x, y, final=True)
+    assert basis is not None
+    return basis
 
 
 def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | None:

@@ -57,24 +57,24 @@ class Sweeps:
         self.units = executor.info.compute_units
         self._series: NDArray[Any] | None = None  # which one lies on the device
         info = executor.info
-        given: dict[str, Any] = {"coordinates": library.x.shape[1], "regressors": self.regressors}
-        given |= {"limited": self.limited, "dtype": dtype}
+        specialisation: dict[str, Any] = {"coordinates": library.x.shape[1], "regressors": self.regressors}
+        specialisation |= {"limited": self.limited, "dtype": dtype}
         sizes = {"library": len(library.rows)}
-        chosen = parameters(spec("smap"), given, info, sizes)
+        chosen = parameters(spec("smap"), specialisation, info, sizes)
         self.grade = chosen.grade
         self.layout = "shared" if self.regressors >= int(chosen.parameters["share_from"]) else "lanes"
-        self._values = {"lanes": {**given, **chosen.parameters}}
+        self._values = {"lanes": {**specialisation, **chosen.parameters}}
         if self.layout == "shared":
-            chosen = parameters(spec("smap_shared"), given, info, sizes)
-            self._values["shared"] = shared = {**given, **chosen.parameters}
+            chosen = parameters(spec("smap_shared"), specialisation, info, sizes)
+            self._values["shared"] = shared = {**specialisation, **chosen.parameters}
             while shared["tile"] > 8 and self._local_bytes() > quirks_for(info).local_bytes:
                 shared["tile"] //= 2
             fitted = {**chosen.parameters, "tile": shared["tile"]}
             adjusted(chosen, fitted, "a tile of library rows must fit into local memory")
         self.parameters = dict(chosen.parameters)
-        self._scale = {**given, **parameters(spec("smap_scale"), given, info, sizes).parameters}
-        solving = {**given, "penalised": library.alpha > 0}
-        self._given = given
+        self._scale = {**specialisation, **parameters(spec("smap_scale"), specialisation, info, sizes).parameters}
+        solving = {**specialisation, "penalised": library.alpha > 0}
+        self._given = specialisation
         self._solve = {**solving, **parameters(spec("smap_solve"), solving, info, sizes).parameters}
         self._pacers = {name: Pacer(info, f"smap {name}", library.x.shape[1], dtype) for name in ("scale", *LAYOUTS)}
 
@@ -141,9 +141,9 @@ class Sweeps:
         tiles, most = padded // rows, int(self._values[layout]["parts"])
         if layout == "lanes":
             return Tiling(padded, rows, tiles, 0, most)
-        each = n_thetas * self._blocks(layout)
-        uncut = tiles * each // self.units * self.units // each
-        last_wave = (tiles - uncut) * each
+        groups_of_tile = n_thetas * self._blocks(layout)
+        uncut = tiles * groups_of_tile // self.units * self.units // groups_of_tile
+        last_wave = (tiles - uncut) * groups_of_tile
         if not last_wave:
             return Tiling(padded, rows, tiles, tiles, 1)
         return Tiling(padded, rows, tiles, uncut, min(max(self.units // last_wave, 1), most))
@@ -157,8 +157,8 @@ class Sweeps:
         """Local memory of a work-group of the shared layout."""
         v = self._values["shared"]
         width = min(int(v["lanes_p"]) * int(v["rp"]), self.entries + 2 * int(v["lanes_p"]))
-        each = 8 * (self.regressors + 1 + self.rows("shared") + width) + 4
-        return int(v["tile"]) * (each + round_up(int(v["coordinates"]), 4) * np.dtype(self.dtype).itemsize)
+        row_bytes = 8 * (self.regressors + 1 + self.rows("shared") + width) + 4
+        return int(v["tile"]) * (row_bytes + round_up(int(v["coordinates"]), 4) * np.dtype(self.dtype).itemsize)
 
     def align(self, layout: str) -> int:
         """Blocks of query rows are padded to a multiple of this."""
@@ -228,10 +228,10 @@ class Sweeps:
         """Moments (n_thetas, n, entries) of the last block."""
         tiling = self.tiling(n, n_thetas, layout)
         slots = self.get("moments", (tiling.slots, n_thetas, self.entries, tiling.rows))
-        found, further = slots[: tiling.tiles].copy(), slots[tiling.tiles :]
+        summed, further = slots[: tiling.tiles].copy(), slots[tiling.tiles :]
         cut = tiling.tiles - tiling.uncut
-        found[tiling.uncut :] += further.reshape(tiling.parts - 1, cut, *slots.shape[1:]).sum(axis=0)
-        out: Doubles = np.moveaxis(found, 1, 0).swapaxes(2, 3).reshape(n_thetas, tiling.padded, self.entries)[:, :n]
+        summed[tiling.uncut :] += further.reshape(tiling.parts - 1, cut, *slots.shape[1:]).sum(axis=0)
+        out: Doubles = np.moveaxis(summed, 1, 0).swapaxes(2, 3).reshape(n_thetas, tiling.padded, self.entries)[:, :n]
         return out
 
     def _reach(self) -> int:

@@ -83,8 +83,8 @@ class Library:
         if singular_values:
             columns = np.full(width, unit)
             columns[0] = 0
-            found = np.linalg.svd(np.ldexp(a, columns), compute_uv=False)
-            sizes[: len(found)] = found * top
+            singular = np.linalg.svd(np.ldexp(a, columns), compute_uv=False)
+            sizes[: len(singular)] = singular * top
         if self.alpha:
             a = np.vstack([a, np.sqrt(self.alpha) / max(top, 1e-300) * np.eye(width)[1:]])
             b = np.concatenate([b, np.zeros(width - 1)])

@@ -200,10 +200,10 @@ class SmapMap:
         other = self._twin_in_double((theta,))
         try:
             for run in np.split(libraries, np.flatnonzero(np.diff(libraries) > 1) + 1):
-                found, part = np.empty((len(run), self.n)), slice(run[0], run[-1] + 1)
-                own = None if slopes is None else slopes[part]
-                other.skill(a + int(run[0]), a + int(run[-1]) + 1, [found], slopes=own)
-                out[part] = found
+                skill, part = np.empty((len(run), self.n)), slice(run[0], run[-1] + 1)
+                slopes_of_run = None if slopes is None else slopes[part]
+                other.skill(a + int(run[0]), a + int(run[-1]) + 1, [skill], slopes=slopes_of_run)
+                out[part] = skill
         finally:
             other.release()
 
@@ -238,17 +238,17 @@ class SmapMap:
     ) -> None:
         """A batch of :meth:`sampled`."""
         n, column, theta = len(libraries), int(self._column_of[target]), self._data.thetas[0]
-        each = self._kernels.class_of(int(self._data.E[target]), 0, column, column + 1)
+        target_class = self._kernels.class_of(int(self._data.E[target]), 0, column, column + 1)
         series = self._data.doubles[:, libraries].T
         self._pool.put("series", np.where(np.isnan(series), GAP, series))
         self._put_strength(libraries)
         self._none_doubtful(n)
         rho = self._pool.get("rho", out.nbytes)
-        asked = self._data.predicted & (left_around(members, self._data.exclusion_radius) > each.E)
-        self._kernels.whiten(each, n, theta, members, asked)
-        self._kernels.solve(each, n, theta)
+        asked = self._data.predicted & (left_around(members, self._data.exclusion_radius) > target_class.E)
+        self._kernels.whiten(target_class, n, theta, members, asked)
+        self._kernels.solve(target_class, n, theta)
         at_first = self._pool.constant("target of one", np.zeros(self.n, np.int32))
-        self._kernels.map(each, n, self._targets, self._stride, at_first, rho, 1)
+        self._kernels.map(target_class, n, self._targets, self._stride, at_first, rho, 1)
         self.executor.download(rho, out)
         doubtful = np.flatnonzero(self._doubtful(n))
         if len(doubtful) and self.dtype == "float32":
@@ -269,9 +269,9 @@ class SmapMap:
 
     def _doubtful(self, n: int) -> NDArray[np.int32]:
         """By library, whether some fit is too nearly singular for float32."""
-        found = self.executor.download(self._pool.get("doubtful", 0), np.empty(n, np.int32))
-        self._pool.changed("doubtful", found.tobytes())
-        return found
+        marked = self.executor.download(self._pool.get("doubtful", 0), np.empty(n, np.int32))
+        self._pool.changed("doubtful", marked.tobytes())
+        return marked
 
     def _none_doubtful(self, n: int) -> None:
         """No library is doubtful before its systems are solved, which may make it so."""

@@ -136,10 +136,10 @@ class MapKernels:
         """The class of some columns, with parameters of the kernels that suit so many targets."""
         shape, info = self.shape, self.executor.info
         sizes = {"rows": shape.n_steps, "targets": end - begin}
-        given: dict[str, Any] = {"E": E, "gaps": shape.gaps, "dtype": shape.dtype}
-        solving = {**given, "penalised": shape.penalised, "slopes": shape.slopes}
-        choice = parameters(spec("smap_map"), {**given, "matrix_units": False}, info, sizes)
-        given["matrix_units"] = self.on_matrix_units
+        specialisation: dict[str, Any] = {"E": E, "gaps": shape.gaps, "dtype": shape.dtype}
+        solving = {**specialisation, "penalised": shape.penalised, "slopes": shape.slopes}
+        choice = parameters(spec("smap_map"), {**specialisation, "matrix_units": False}, info, sizes)
+        specialisation["matrix_units"] = self.on_matrix_units
         chosen = dict(choice.parameters)
         if self.on_matrix_units:
             chosen = on_matrix_units(E, end - begin)
@@ -147,13 +147,13 @@ class MapKernels:
             for name in ("target_tiles", "vectors"):
                 while chosen[name] > 1 and tile_columns(chosen) // 2 >= end - begin:
                     chosen[name] //= 2
-        fit(chosen, given, quirks_for(info).local_bytes // shape.item)
+        fit(chosen, specialisation, quirks_for(info).local_bytes // shape.item)
         why = "tiles are no wider than the targets, and must fit into local memory"
         if self.on_matrix_units:
             why += "; matrix units prescribe the rest"
         adjusted(choice, chosen, why)
         gram = parameters(spec("smap_gram"), solving, info, sizes).parameters
-        return TargetClass(E, pattern, begin, end, {**solving, **gram}, {**given, **chosen})
+        return TargetClass(E, pattern, begin, end, {**solving, **gram}, {**specialisation, **chosen})
 
     @property
     def on_matrix_units(self) -> bool:
@@ -207,9 +207,9 @@ class MapKernels:
             Rows that are predicted, likewise; all by default.
         """
         shape, pool = self.shape, self._pool
-        given = {name: each.gram[name] for name in ("E", "gaps", "penalised", "dtype")}
-        values = parameters(spec("smap_white"), given, self.executor.info, {"rows": shape.n_steps}).parameters
-        kernel = build(self.executor, spec("smap_white"), {**given, **values})
+        specialisation = {name: each.gram[name] for name in ("E", "gaps", "penalised", "dtype")}
+        values = parameters(spec("smap_white"), specialisation, self.executor.info, {"rows": shape.n_steps}).parameters
+        kernel = build(self.executor, spec("smap_white"), {**specialisation, **values})
         first, m, _ = shape.extent(each.E)
         held = pool.get("uses", 1)
         if shape.gaps:
@@ -218,15 +218,15 @@ class MapKernels:
         wg, pacer, cost = int(values["wg"]), self._pacer("white", each.E), 4.0 * m * each.E * (2 * each.E + 6)
         work, done = pool.get("work", n * self.bytes_of_library(each)["work"]), 0
         while done < n:
-            some = min(pacer.units(cost), n - done)
+            n_libraries = min(pacer.units(cost), n - done)
             event = self.executor.launch(
-                kernel, (some * wg,), (wg,), series=pool.get("series", 0), first_library=done,
+                kernel, (n_libraries * wg,), (wg,), series=pool.get("series", 0), first_library=done,
                 series_stride=shape.n_steps, first=first, lag=shape.tau, uses=held,
                 uses_stride=m if library_mask.ndim > 1 else 0, theta=theta, strength=pool.get("strength", 8),
                 penalty=self._penalty(each, n), work=work, **self._states(each, n),
             )  # fmt: skip
-            pacer.launched(event, cost * some)
-            done += some
+            pacer.launched(event, cost * n_libraries)
+            done += n_libraries
 
     def solve(self, each: TargetClass, n: int, theta: float) -> None:
         """A system for each row of n libraries whose states were made; sets "doubtful" of libraries."""
@@ -240,14 +240,14 @@ class MapKernels:
         need = self.bytes_of_library(each)
         fits, records = (self._pool.get(name, n * need.get(name, 1)) for name in ("fits", "records"))
         while begin < tiles:
-            some = min(pacer.units(cost), tiles - begin)
+            count = min(pacer.units(cost), tiles - begin)
             event = self.executor.launch(
-                kernel, (some * wg, n), (wg, 1), first_tile=begin, radius=self._radius, theta=theta,
+                kernel, (count * wg, n), (wg, 1), first_tile=begin, radius=self._radius, theta=theta,
                 penalty=self._penalty(each, n), fits=fits, doubtful=self._pool.get("doubtful", 0),
                 records=records, **self._states(each, n),
             )  # fmt: skip
-            pacer.launched(event, cost * some)
-            begin += some
+            pacer.launched(event, cost * count)
+            begin += count
 
     def map(
         self, each: TargetClass, n: int, targets: Buffer, stride: int, target_of: Buffer, rho: Buffer, rho_stride: int
@@ -280,14 +280,14 @@ class MapKernels:
         pacer, begin = self._pacer("map", each.E), 0
         cost = float(rows) * m * n * (2 * each.n + blocks * (5 * each.E + 12))
         while begin < tiles:
-            some = min(pacer.units(cost), tiles - begin)
+            count = min(pacer.units(cost), tiles - begin)
             event = launch(
-                kernel, (blocks * wg, some, n), (wg, 1, 1), fits=get("fits", 0), first_tile=begin, radius=self._radius,
+                kernel, (blocks * wg, count, n), (wg, 1, 1), fits=get("fits", 0), first_tile=begin, radius=self._radius,
                 targets=targets, target_stride=stride, first=first + shape.Tp, **where, **self._states(each, n),
                 **arranged,
             )  # fmt: skip
-            pacer.launched(event, cost * some)
-            begin += some
+            pacer.launched(event, cost * count)
+            begin += count
         launch(
             score, open_size(each.n, n), None, target_of=target_of, first_library=0, rho_stride=rho_stride, rho=rho,
             **where,
@@ -315,22 +315,22 @@ class MapKernels:
         of rows that there are fits around.
         """
         shape, info, pool = self.shape, self.executor.info, self._pool
-        given = {"E": each.E, "gaps": shape.gaps, "dtype": shape.dtype}
-        values = parameters(spec("smap_slopes"), given, info, {"rows": shape.n_steps}).parameters
-        kernel = build(self.executor, spec("smap_slopes"), {**given, **values})
+        specialisation = {"E": each.E, "gaps": shape.gaps, "dtype": shape.dtype}
+        values = parameters(spec("smap_slopes"), specialisation, info, {"rows": shape.n_steps}).parameters
+        kernel = build(self.executor, spec("smap_slopes"), {**specialisation, **values})
         E, wg, (_, m, padded) = each.E, int(values["wg"]), shape.extent(each.E)
         rows, pacer = wg * int(values["lanes"]), self._pacer("slopes", each.E)
         tiles, begin = -(-m // rows), 0
         cost = float(rows) * m * n * (6 * E + 12 + 2 * E * (E + 2))
         slopes = pool.get("slopes", n * self.bytes_of_library(each)["slopes"])
         while begin < tiles:
-            some = min(pacer.units(cost), tiles - begin)
+            count = min(pacer.units(cost), tiles - begin)
             event = self.executor.launch(
-                kernel, (some * wg, n), (wg, 1), records=pool.get("records", 0), first_tile=begin, radius=self._radius,
+                kernel, (count * wg, n), (wg, 1), records=pool.get("records", 0), first_tile=begin, radius=self._radius,
                 slopes=slopes, **self._states(each, n),
             )  # fmt: skip
-            pacer.launched(event, cost * some)
-            begin += some
+            pacer.launched(event, cost * count)
+            begin += count
         return self.executor.download(slopes, np.empty((n, E, padded)))[..., :m]
 
     def regressors(self, each: TargetClass, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

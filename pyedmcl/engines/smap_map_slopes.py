@@ -70,10 +70,10 @@ class MeanSlopes:
             kept = of_rows[part] if counted.all() else np.where(counted[:, None], of_rows[part], 0.0)
             of_z = _products(kept, begin % _TOGETHER, ahead) / np.maximum(fits, 1)[:, None, None]
             lags = lags if there.all() else np.where(there[:, None], lags, 0.0)
-            found = self._of_lags(of_z, weights[part], z[part], lags)
-            found[(fits == 0) | ~z[part].any(axis=(1, 2))] = np.nan
+            slopes = self._of_lags(of_z, weights[part], z[part], lags)
+            slopes[(fits == 0) | ~z[part].any(axis=(1, 2))] = np.nan
             units = of_targets[columns] - of_libraries[begin:end, None]
-            np.ldexp(found, units[..., None], out=out[part])
+            np.ldexp(slopes, units[..., None], out=out[part])
             begin = end
         return out
 
@@ -92,10 +92,10 @@ class MeanSlopes:
             first, m, _ = self._kernels.shape.extent(each.E)
             begin = first + self._kernels.shape.Tp
             ahead = self._targets[begin : begin + m, columns]
-            known = np.isfinite(ahead)
+            finite = np.isfinite(ahead)
             # Slopes do not change with a shift; around the mean there is less to round.
-            mean = ahead.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
-            self._held = (each.begin, each.end), np.where(known, ahead - mean, 0.0)
+            mean = ahead.sum(axis=0, where=finite) / np.maximum(finite.sum(axis=0), 1)
+            self._held = (each.begin, each.end), np.where(finite, ahead - mean, 0.0)
         return self._held[1]
 
     def _lags(self, a: int, n: int, E: int) -> tuple[Doubles, NDArray[np.bool_]]:
@@ -119,5 +119,5 @@ def _products(of_rows: Doubles, place: int, ahead: Doubles) -> Doubles:
         whole[place : place + n] = of_rows
         of_rows = whole
     product = of_rows.reshape(_TOGETHER * E, rows) @ ahead
-    found: Doubles = product.reshape(_TOGETHER, E, -1)
-    return found[place : place + n] if n < _TOGETHER else found
+    products: Doubles = product.reshape(_TOGETHER, E, -1)
+    return products[place : place + n] if n < _TOGETHER else products

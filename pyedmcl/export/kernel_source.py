@@ -193,10 +193,10 @@ def every_source(device: str | None = None, target: str | None = None) -> Iterat
     """A text of each kernel, as a usual problem has it, but for those that need a precision that the device lacks."""
     info = info_of(device, target)
     with parameter_source.mode("cached"):
-        found = usual_values(info)
-        for kernel in sorted(found):
+        values_of = usual_values(info)
+        for kernel in sorted(values_of):
             with contextlib.suppress(NoDoubleError):
-                yield of_values(kernel, found[kernel], info, target)
+                yield of_values(kernel, values_of[kernel], info, target)
 
 
 class NoDoubleError(InputError):

@@ -29,12 +29,12 @@ def calendar_columns(
         The column that was named as the time.
     """
     names = [label.strip().lower() for label in labels]
-    found = [names.index(part) for part in _PARTS if names.count(part) == 1]
-    parts = [names[i] for i in found]
+    places = [names.index(part) for part in _PARTS if names.count(part) == 1]
+    parts = [names[i] for i in places]
     if time_column is not None or parts[:2] != ["year", "month"]:
         return []
-    taken = set(found) & set(kept) if kept is not None else set(found) - set(chosen)  # the latter were left out
-    return [] if taken else found
+    taken = set(places) & set(kept) if kept is not None else set(places) - set(chosen)  # the latter were left out
+    return [] if taken else places
 
 
 def calendar_dates(columns: Sequence[Sequence[str]]) -> Array | None:

@@ -65,8 +65,8 @@ def labelled(values: NDArray[Any], axes: Sequence[tuple[str, Any]], name: str) -
             coords[axis] = list(labels) if isinstance(labels, tuple) else labels
             dims.append(axis)
             continue
-        own = [f"{axis}_{dim}" if twice else dim for dim in labels.dims]
+        named = [f"{axis}_{dim}" if twice else dim for dim in labels.dims]
         out = labels.spread(out, len(dims))
-        coords |= {new: labels.coords[dim] for new, dim in zip(own, labels.dims, strict=True) if dim in labels.coords}
-        dims += own
+        coords |= {new: labels.coords[dim] for new, dim in zip(named, labels.dims, strict=True) if dim in labels.coords}
+        dims += named
     return xarray.DataArray(out, dims=dims, coords=coords, name=name)

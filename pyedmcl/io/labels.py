@@ -86,11 +86,11 @@ def labels_of(result: Any, names: Any) -> dict[str, Label]:
     """Labels of some names, as far as there are any, by the rules of the result's class."""
     kind = type(result)
     known: Mapping[str, Label] = {**({} if kind.series_label else COMMON), **kind.column_labels}
-    found = {str(name): known.get(str(name), kind.series_label) for name in names}
+    label_of = {str(name): known.get(str(name), kind.series_label) for name in names}
     unit = _unit_of_data(result)
     return {
         name: label._replace(unit=_OF_DATA[label.unit].format(unit)) if unit and label.unit in _OF_DATA else label
-        for name, label in found.items() if label is not None
+        for name, label in label_of.items() if label is not None
     }  # fmt: skip
 
 

@@ -30,8 +30,8 @@ class OnDevice(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        found: np.dtype[Any] = np.dtype(self._told("dtype" if hasattr(self.array, "dtype") else "typestr"))
-        return found
+        kind: np.dtype[Any] = np.dtype(self._told("dtype" if hasattr(self.array, "dtype") else "typestr"))
+        return kind
 
     @property
     def ndim(self) -> int:

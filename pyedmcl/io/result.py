@@ -130,8 +130,8 @@ class Result:
         """
         # The room that writes reports knows all results; this one is found by its name only when it is called.
         write = importlib.import_module(f"pyedmcl.{FUNCTIONS['report']}").report
-        found: Path = write(self, path, title=title, top=top, cluster=cluster, pairs=pairs, rate=rate)
-        return found
+        written: Path = write(self, path, title=title, top=top, cluster=cluster, pairs=pairs, rate=rate)
+        return written
 
     def held(self) -> Any:
         """The same result in memory: without references to files of a run, and nothing of it on a device."""
@@ -188,6 +188,6 @@ def _brief_array(value: Any, shape: tuple[int, ...]) -> str:
         return f"[{', '.join(brief(item) for item in value)}]"
     if value.dtype.kind not in "biuf" or value.size > _MANY or not value.size:
         return f"<{size}>"
-    known = value[np.isfinite(value)] if value.dtype.kind == "f" else value
-    ends = f" {brief(known.min())} to {brief(known.max())}" if known.size else " all NaN"
+    finite = value[np.isfinite(value)] if value.dtype.kind == "f" else value
+    ends = f" {brief(finite.min())} to {brief(finite.max())}" if finite.size else " all NaN"
     return f"<{size}:{ends}>"

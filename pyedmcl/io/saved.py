@@ -133,8 +133,8 @@ def _read(archive: zipfile.ZipFile, place: Path) -> Any:
         data = archive.read(f"{name}.npy")
         if hashlib.sha256(data).hexdigest() != description["arrays"][name]:
             raise _damaged(place, f"the checksum of {name} differs")
-        found: NDArray[Any] = _parsed(data)
-        return found
+        values: NDArray[Any] = _parsed(data)
+        return values
 
     return Decoder(array).result(description["content"])
 

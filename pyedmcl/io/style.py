@@ -75,10 +75,10 @@ def told_units(result: Any) -> dict[str, str] | None:
     """Units of series that the data of a result told of."""
     described = getattr(result, "provenance", {}).get("data", {})
     held = described.values() if isinstance(described, Mapping) else ()
-    found: dict[str, str] = {}
+    units: dict[str, str] = {}
     for one in held:
-        found |= one.get("units") or {} if isinstance(one, Mapping) else {}
-    return found or None
+        units |= one.get("units") or {} if isinstance(one, Mapping) else {}
+    return units or None
 
 
 def unit_of(name: str) -> str:
@@ -95,10 +95,10 @@ def titled(figure: Any) -> None:
 
 def styled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let a method that draws take the fields of :class:`Style` as keywords."""
-    own = inspect.signature(function)
+    signature = inspect.signature(function)
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-        for name in _NAMES if name not in own.parameters
+        for name in _NAMES if name not in signature.parameters
     ]  # fmt: skip
 
     @functools.wraps(function)
@@ -108,7 +108,7 @@ def styled(function: Callable[..., Any]) -> Callable[..., Any]:
             asked["units"] = told_units(self)
         token = _style.set(Style(**asked))
         try:
-            kept = {name: value for name, value in asked.items() if name in own.parameters and value is not None}
+            kept = {name: value for name, value in asked.items() if name in signature.parameters and value is not None}
             figure = function(self, *args, **kwargs, **kept)
             figure = getattr(figure, "whole", figure)
             titled(figure)
@@ -116,5 +116,5 @@ def styled(function: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             _style.reset(token)
 
-    draw.__signature__ = own.replace(parameters=[*own.parameters.values(), *added])  # type: ignore[attr-defined]
+    draw.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
     return draw

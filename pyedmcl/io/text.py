@@ -76,7 +76,7 @@ def _find_time(dialect: Dialect, kept: Sequence[int] | None) -> int | None:
     """The column of times; one of dates before one of numbers, which may count the rows."""
     if dialect.width == 1 or not dialect.sample:
         return None
-    found: int | None = None
+    place: int | None = None
     for i in range(dialect.width if dialect.names is not None else 1):
         if kept is not None and i in kept:
             continue
@@ -84,8 +84,8 @@ def _find_time(dialect: Dialect, kept: Sequence[int] | None) -> int | None:
         if len(times) and looks_like_time(None if dialect.names is None else dialect.names[i], i == 0, times):
             if times.dtype.kind == "M":
                 return i
-            found = i if found is None else found
-    return found
+            place = i if place is None else place
+    return place
 
 
 def _sampled(dialect: Dialect, column: int) -> Array:

@@ -121,9 +121,9 @@ class KeepingRunner:
         """Take the blocks that are kept, and compute and keep the others; see :meth:`.runner.Runner.run`."""
         step = f"{self._steps:03d}-{type(problem).__name__}"
         self._steps += 1
-        own = StepSink(self._kept, step, _cut(sink.pending(), self._kept.pieces))
-        record = self._runner.run(problem, own)
-        return own.hand_on(sink).joined(record)
+        step_sink = StepSink(self._kept, step, _cut(sink.pending(), self._kept.pieces))
+        record = self._runner.run(problem, step_sink)
+        return step_sink.hand_on(sink).joined(record)
 
     def done(self) -> None:
         """Say in the folder that all is done, and clear up behind those who shared it."""
@@ -158,10 +158,10 @@ class StepSink(PartsSink):
     """
 
     def __init__(self, kept: Kept, step: str, blocks: Sequence[Block]) -> None:
-        own = kept.folder / step
-        durable.make_folder(own)
-        mark(own, len(blocks), {}, "out")
-        super().__init__(own, step, blocks, kept.member, kept.begin)
+        place = kept.folder / step
+        durable.make_folder(place)
+        mark(place, len(blocks), {}, "out")
+        super().__init__(place, step, blocks, kept.member, kept.begin)
         self.folder: Path | None = kept.folder
 
     def hand_on(self, sink: Sink) -> Record:

@@ -94,8 +94,8 @@ class DaskPool:
 
     def submit(self, task: Message, name: str, handed: Any = None) -> Any:
         more: dict[str, Any] = {"resources": {"GPU": 1}} if self._gpus else {}
-        given = [task] if handed is None else [task, handed]
-        return self._client.submit(compute, *given, key=f"pyedmcl-{name}", pure=False, **more)
+        passed = [task] if handed is None else [task, handed]
+        return self._client.submit(compute, *passed, key=f"pyedmcl-{name}", pure=False, **more)
 
     def result(self, future: Any, seconds: float) -> Any:
         return future.result(timeout=seconds)  # it may lie with a worker, and die with it

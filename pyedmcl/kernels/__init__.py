@@ -19,5 +19,5 @@ NAMES = (
 @functools.cache
 def spec(name: str) -> KernelSpec:
     """The spec called ``name``."""
-    found: KernelSpec = importlib.import_module(f"{__name__}.{name}").SPEC
-    return found
+    kernel: KernelSpec = importlib.import_module(f"{__name__}.{name}").SPEC
+    return kernel

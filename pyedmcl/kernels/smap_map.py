@@ -23,9 +23,9 @@ _MOST_IN_REGISTERS = 6  # E, up to which what H is made of fits into registers, 
 def on_matrix_units(E: int, n_targets: int) -> dict[str, Any]:
     """The parameters that matrix units prescribe: as few blocks of targets as can be, all about as wide."""
     eights = -(-n_targets // 8)
-    each = -(-eights // -(-eights // _OF_256))
-    row_lanes = 128 if each <= _OF_512 else 64
-    return {**ON_MATRIX_UNITS, "vectors": each, "row_lanes": row_lanes, "rows_local": E > _MOST_IN_REGISTERS}
+    vectors = -(-eights // -(-eights // _OF_256))
+    row_lanes = 128 if vectors <= _OF_512 else 64
+    return {**ON_MATRIX_UNITS, "vectors": vectors, "row_lanes": row_lanes, "rows_local": E > _MOST_IN_REGISTERS}
 
 
 def tile_rows(v: Mapping[str, Any]) -> int:

@@ -55,8 +55,8 @@ def bar(label: str) -> Iterator[Report]:
 
     class Left(ProgressColumn):
         def render(self, task: Any) -> Text:
-            known = task.time_remaining is not None and not task.finished
-            return Text(f"{duration_text(task.time_remaining)} left" if known else "")
+            predicted = task.time_remaining is not None and not task.finished
+            return Text(f"{duration_text(task.time_remaining)} left" if predicted else "")
 
     shown = Progress(
         TextColumn("{task.description}", markup=False),

@@ -33,13 +33,13 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given: Any = kwargs.get("progress")
-        if isinstance(given, bool):
-            with bars.shown(function.__name__) if given else nullcontext() as report:
+        wish: Any = kwargs.get("progress")
+        if isinstance(wish, bool):
+            with bars.shown(function.__name__) if wish else nullcontext() as report:
                 kwargs["progress"] = report
                 return call(*args, **kwargs)
         # The function itself refuses an argument that cannot be called, as it does with its other arguments.
-        with told_to(given if callable(given) else None):
+        with told_to(wish if callable(wish) else None):
             return function(*args, **kwargs)
 
     return call

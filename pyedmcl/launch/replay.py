@@ -80,12 +80,12 @@ def replayed(
         return work(executor)
     place = ("replay", key, _shapes(inputs), _shapes(outputs), footing, plan_of())
     held = executor.sets.take(place)
-    found = cast("_Sequence | None", getattr(held, "sequence", None))
-    if found is not None and found.thread == threading.get_ident():
+    sequence = cast("_Sequence | None", getattr(held, "sequence", None))
+    if sequence is not None and sequence.thread == threading.get_ident():
         unmeasured = executor.unmeasured()
         try:
-            source.ask_again(found.questions)
-            for step in found.steps:
+            source.ask_again(sequence.questions)
+            for step in sequence.steps:
                 step(unmeasured, inputs, outputs, numbers or {})
         except BaseException:
             with suppress(LaunchError):  # nothing may use the buffers when they serve others
@@ -93,7 +93,7 @@ def replayed(
             held.release()
             raise
         executor.sets.keep(place, held)
-        return cast(T, found.outcome)
+        return cast(T, sequence.outcome)
     held.release()
     return _recorded(executor, place, inputs, outputs, work)
 
@@ -136,8 +136,8 @@ class _OwnSets:
         self.held: dict[Hashable, list[BufferSet]] = {}
 
     def take(self, key: Hashable) -> BufferSet:
-        own = self.held.get(key)
-        return own.pop() if own else self._shared.take(key)
+        kept = self.held.get(key)
+        return kept.pop() if kept else self._shared.take(key)
 
     def keep(self, key: Hashable, buffers: BufferSet) -> None:
         self.held.setdefault(key, []).append(buffers)

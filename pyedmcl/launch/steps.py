@@ -89,8 +89,8 @@ class Launch:
         return cls(kernel, global_size, local_size, arguments, named)
 
     def __call__(self, executor: Executor, inputs: Arrays, outputs: Arrays, numbers: Mapping[str, float]) -> Any:
-        own = {argument: numbers[name] for argument, name in self.named.items()} if self.named else {}
-        executor.launch(self.kernel, self.global_size, self.local_size, **{**self.arguments, **own})
+        of_this_call = {argument: numbers[name] for argument, name in self.named.items()} if self.named else {}
+        executor.launch(self.kernel, self.global_size, self.local_size, **{**self.arguments, **of_this_call})
 
 
 @dataclass(frozen=True)

@@ -74,33 +74,33 @@ def fit(timings: Sequence[Timing], before: Rates) -> Rates:
     before : Rates
         Known so far.
     """
-    found: dict[str, float] = {}
+    coefficients: dict[str, float] = {}
     exact = [t for t in timings if t.exact and not t.shared]
     rows: list[tuple[float, ...]] = [
         (1.0, t.n * changes(t.n, t.k, 1.0), float(t.n) * t.n, float(t.n) * t.n * t.E) for t in exact
     ]
-    _solve(found, ("exact_call", "exact_change", "exact_pair", "exact_lag"), rows, [t.exact for t in exact])
-    known = replace(before, **found)
+    _solve(coefficients, ("exact_call", "exact_change", "exact_pair", "exact_lag"), rows, [t.exact for t in exact])
+    fitted = replace(before, **coefficients)
     shared = [t for t in timings if t.exact and t.shared]
     rows = [(t.n * changes(t.n, t.k, 1.0), float(t.n) * t.n * t.E) for t in shared]
-    calls = [known.exact_call for _ in shared]
-    _solve(found, ("shared_change", "shared_lag"), rows, [t.exact for t in shared], calls)
+    calls = [fitted.exact_call for _ in shared]
+    _solve(coefficients, ("shared_change", "shared_lag"), rows, [t.exact for t in shared], calls)
     order = [t for t in timings if t.order]
     rows = [(min(t.E, AXES_MOST), float(t.n) * t.E) for t in order]
-    _solve(found, ("order_call", "order_lag"), rows, [t.order for t in order])
-    known = replace(before, **found)
+    _solve(coefficients, ("order_call", "order_lag"), rows, [t.order for t in order])
+    fitted = replace(before, **coefficients)
     walk = [t for t in timings if t.pruned]
     rows = [(1.0, t.n * changes(t.n, t.k, t.share), t.n * visited_lags(t.n, t.E, t.share)) for t in walk]
-    orders = [known.order(t.n, t.E) for t in walk]  # the formula knows more of it than one noisy run
-    _solve(found, ("walk_call", "walk_change", "walk_lag"), rows, [t.pruned for t in walk], orders)
+    orders = [fitted.order(t.n, t.E) for t in walk]  # the formula knows more of it than one noisy run
+    _solve(coefficients, ("walk_call", "walk_change", "walk_lag"), rows, [t.pruned for t in walk], orders)
     built = [t for t in timings if t.build]
-    _solve(found, ("tree_build",), [(t.n * math.log2(max(t.n, 2)),) for t in built], [t.build for t in built])
-    known = replace(before, **found)
+    _solve(coefficients, ("tree_build",), [(t.n * math.log2(max(t.n, 2)),) for t in built], [t.build for t in built])
+    fitted = replace(before, **coefficients)
     tree = [t for t in timings if t.tree]
     rows = [(t.n * (t.k + 1.0), t.n * t.E * tree_visited(t.n, t.k + 1, t.dimension)) for t in tree]
-    builds = [known.tree(t.n, 0, t.E, t.k, 1.0) for t in tree]
-    _solve(found, ("tree_neighbor", "tree_visit"), rows, [t.tree for t in tree], builds)
-    return replace(before, **found)
+    builds = [fitted.tree(t.n, 0, t.E, t.k, 1.0) for t in tree]
+    _solve(coefficients, ("tree_neighbor", "tree_visit"), rows, [t.tree for t in tree], builds)
+    return replace(before, **coefficients)
 
 
 def suffices(timings: Sequence[Timing]) -> bool:
@@ -114,12 +114,12 @@ def suffices(timings: Sequence[Timing]) -> bool:
 
 def errors(timings: Sequence[Timing], rates: Rates) -> list[float]:
     """Measured through predicted seconds of everything that was timed, or the reverse where that is more."""
-    found = []
+    ratios = []
     for timing in timings:
         for name, predicted in timing.predicted(rates).items():
             measured = _some(getattr(timing, name))
-            found.append(max(measured / predicted, predicted / measured) if predicted > 0 else math.inf)
-    return found
+            ratios.append(max(measured / predicted, predicted / measured) if predicted > 0 else math.inf)
+    return ratios
 
 
 def _some(seconds: float | None) -> float:

@@ -97,8 +97,8 @@ def sure_of(
     request: SearchRequest | None, info: DeviceInfo, problem: SearchProblem
 ) -> tuple[SearchDecision, ...] | None:
     """Decisions where all pairs are compared whatever the data; else None. See :func:`~.choose.decided_beforehand`."""
-    found = decided_beforehand(request or SearchRequest("exhaustive"), info, problem)
-    return None if found is None else tuple(found)
+    decided = decided_beforehand(request or SearchRequest("exhaustive"), info, problem)
+    return None if decided is None else tuple(decided)
 
 
 def report(*searchers: Searcher) -> list[Record]:

@@ -92,8 +92,8 @@ class SelectingSearcher:
         """Tables of each pass in turn; see :class:`ExhaustiveSearcher`."""
 
         def fill(tables: Tables) -> None:
-            own = self._fastest if self.request.chooses else self._asked_for
-            left = [p for p in range(tables.n_libraries) if not own(tables, series, p, library_mask)]
+            search = self._fastest if self.request.chooses else self._asked_for
+            left = [p for p in range(tables.n_libraries) if not search(tables, series, p, library_mask)]
             for part in _runs(left):
                 self._exhaustive.fill(tables, series, library_mask, part)
 

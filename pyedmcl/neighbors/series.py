@@ -268,9 +268,9 @@ def load_states(
         Shapes or numbers contradict each other.
     """
     _check_arrays(problem, library, query)
-    own = lay_out(library[:, None], problem, problem.n_library, problem.n_library)
-    other = own if query is None else lay_out(query[:, None], problem, problem.n_query, problem.n_query)
-    loaded = load_layouts(executor, problem, pool, own, other)
+    library_layout = lay_out(library[:, None], problem, problem.n_library, problem.n_library)
+    other = library_layout if query is None else lay_out(query[:, None], problem, problem.n_query, problem.n_query)
+    loaded = load_layouts(executor, problem, pool, library_layout, other)
     series = HostSeries(library, 0)
     queries = series if query is None else HostSeries(query, 0)
     one = SearchSeries(problem, loaded.library, loaded.query, 1, lambda place: (series, queries))

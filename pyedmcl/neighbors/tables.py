@@ -167,8 +167,8 @@ class TableSpace:
 
     def at_once(self, knn_pass: KnnPass, n_libraries: int) -> int:
         """How many of so many libraries share tables, in even shares."""
-        each = max(self._table_limit // knn_pass.table_bytes(1), 1)
-        return -(-n_libraries // -(-n_libraries // each))
+        fitting = max(self._table_limit // knn_pass.table_bytes(1), 1)
+        return -(-n_libraries // -(-n_libraries // fitting))
 
     def _shrink(self, knn_pass: KnnPass, n: int) -> bool:
         """Plan with half of the memory, since the device refused some. False if there is nothing left to halve."""

@@ -87,10 +87,10 @@ def _bundle(ax: Any, skill: Any) -> None:
     strands = [np.column_stack([steps, row]) for row in drawn]
     faint = max(0.05, min(0.5, 20 / len(drawn)))
     ax.add_collection(LineCollection(strands, colors="#7f7f7f", linewidths=0.5, alpha=faint))
-    known = ~np.isnan(skill).all(axis=0)
+    finite = ~np.isnan(skill).all(axis=0)
     low, middle, high = np.full((3, len(steps)), np.nan)
-    if known.any():
-        low[known], middle[known], high[known] = np.nanpercentile(skill[:, known], (25, 50, 75), axis=0)
+    if finite.any():
+        low[finite], middle[finite], high[finite] = np.nanpercentile(skill[:, finite], (25, 50, 75), axis=0)
     ax.fill_between(steps, low, high, color=MIDDLE, alpha=0.3, linewidth=0, label="middle half")
     ax.plot(steps, middle, color=DARK, linewidth=2, label=f"median of {len(skill):,} series")
     ax.autoscale_view()

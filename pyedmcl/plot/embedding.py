@@ -32,13 +32,13 @@ def skill_surface(scan: Any, path: PathLike | None = None, *, title: str | None 
     matplotlib.figure.Figure
     """
     rho = scan.rho[None] if scan.single else scan.rho
-    known = np.isfinite(rho).any(axis=0)
+    finite = np.isfinite(rho).any(axis=0)
     median = np.full(rho.shape[1:], np.nan)
-    median[known] = np.nanmedian(rho[:, known], axis=0)
+    median[finite] = np.nanmedian(rho[:, finite], axis=0)
     n = len(scan.Tp)
     figure = new_figure(min(3.2 * n + 1.4, 16.0), 3.8)
     axes = figure.subplots(1, n, squeeze=False)[0]
-    low, high = (float(of(median[known])) if known.any() else 0.0 for of in (np.min, np.max))
+    low, high = (float(of(median[finite])) if finite.any() else 0.0 for of in (np.min, np.max))
     for at, (ax, Tp) in enumerate(zip(axes, scan.Tp, strict=True)):
         panel = median[..., at]
         image = ax.imshow(np.ma.masked_invalid(panel.T), origin="lower", aspect="auto", cmap=colours("viridis"),

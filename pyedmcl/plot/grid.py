@@ -42,10 +42,10 @@ def skill_over_axis(
     ax = figure.add_subplot()
     combinations = [()] if not others else list(np.ndindex(*(len(grid.axes[other]) for other in others)))
     for line, places in enumerate(combinations):
-        known = ~np.isnan(skill[:, line]).all(axis=1)
+        finite = ~np.isnan(skill[:, line]).all(axis=1)
         low, middle, high = np.full((3, len(skill)), np.nan)
-        if known.any():
-            low[known], middle[known], high[known] = np.nanpercentile(skill[known, line], (25, 50, 75), axis=1)
+        if finite.any():
+            low[finite], middle[finite], high[finite] = np.nanpercentile(skill[finite, line], (25, 50, 75), axis=1)
         label = ", ".join(f"{other}={grid.axes[other][at]}" for other, at in zip(others, places, strict=True))
         style = several(line)
         ax.plot(grid.axes[name], middle, marker="o", markersize=3, label=label or "median of pairs", **style)

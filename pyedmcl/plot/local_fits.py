@@ -72,22 +72,22 @@ def _panel(ax: Any, time: Any, values: Any, label: str) -> None:
     ax.plot(time, values, color=MIDDLE, linewidth=1)
     ax.set_title(label, fontsize=8, loc="left", pad=4)
     ax.tick_params(labelsize=8)
-    known = values[np.isfinite(values)]
-    if not known.size:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return
-    ax.axhline(float(np.median(known)), color=DARK, linewidth=1, linestyle="--")
+    ax.axhline(float(np.median(finite)), color=DARK, linewidth=1, linestyle="--")
     # A few fits to few neighbours may be steep by orders: they would flatten all others.
-    low, high = np.percentile(known, (10, 90))
+    low, high = np.percentile(finite, (10, 90))
     room = 2 * max(float(high - low), 1e-9 * abs(float(high)), 1e-300)
-    outside = int(((known < low - room) | (known > high + room)).sum())
+    outside = int(((finite < low - room) | (finite > high + room)).sum())
     if outside:
         ax.set_ylim(low - room, high + room)
         ax.text(0.995, 0.95, f"{outside} beyond the axis", transform=ax.transAxes, ha="right", va="top", fontsize=7)
 
 
 def _map(figure: Any, ax: Any, time: Any, values: Any, labels: list[str]) -> None:
-    known = np.abs(values[np.isfinite(values)])
-    most = float(np.percentile(known, 99)) if known.size else 1.0
+    finite = np.abs(values[np.isfinite(values)])
+    most = float(np.percentile(finite, 99)) if finite.size else 1.0
     image = ax.imshow(
         np.ma.masked_invalid(values.T), aspect="auto", interpolation="nearest",
         cmap=colours("RdBu_r").with_extremes(bad=GREY), vmin=-(most or 1.0), vmax=most or 1.0,

@@ -10,9 +10,9 @@ _BEFORE = 3  # letters before the first that differs
 
 def short_names(names: Sequence[str], letters: int) -> list[str]:
     """Names of at most so many letters: cut at their ends, or, where several then read alike, before they differ."""
-    found = [name if len(name) <= letters else name[: letters - 1] + _MARK for name in names]
-    for text in {text for text in found if found.count(text) > 1}:
-        alike = [place for place, own in enumerate(found) if own == text]
+    shortened = [name if len(name) <= letters else name[: letters - 1] + _MARK for name in names]
+    for text in {text for text in shortened if shortened.count(text) > 1}:
+        alike = [place for place, own in enumerate(shortened) if own == text]
         first, last = min(names[place] for place in alike), max(names[place] for place in alike)
         same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
         head = letters // 4
@@ -21,5 +21,5 @@ def short_names(names: Sequence[str], letters: int) -> list[str]:
             tail = names[place][begin:]
             room = letters - head - 1
             tail = tail if len(tail) <= room else tail[: room - 1] + _MARK
-            found[place] = names[place][:head] + _MARK + tail
-    return found
+            shortened[place] = names[place][:head] + _MARK + tail
+    return shortened

@@ -215,15 +215,15 @@ class _Picture:
 
     def _nodes(self, ax: Any) -> None:
         size = 8 if len(self._names) <= 30 else 5
-        known = [label for label in dict.fromkeys(self._labels) if label]
-        for label in ["", *known]:
+        named = [label for label in dict.fromkeys(self._labels) if label]
+        for label in ["", *named]:
             where = self._at[[own == label for own in self._labels]]
-            mark = cluster_mark(known.index(label)) if label else {"color": DARK if not known else GREY, "marker": "o"}
+            mark = cluster_mark(named.index(label)) if label else {"color": DARK if not named else GREY, "marker": "o"}
             if len(where):
                 ax.plot(*where.T, linestyle="none", markersize=size, zorder=2, **mark,
                         label=as_label(label) if label else None)  # fmt: skip
-        if known:  # below the network, which it cannot cover
-            legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(len(known), 4))
+        if named:  # below the network, which it cannot cover
+            legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(len(named), 4))
 
     def _texts(self, ax: Any, font: float) -> None:
         for name, angle, (x, y) in zip(self._names, self._angles, self._at, strict=True):

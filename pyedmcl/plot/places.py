@@ -52,10 +52,10 @@ def clusters_of(clusters: Any, names: Sequence[str], drawn: Sequence[int], weigh
             raise InputError(f"clusters: there is no series {shown(unknown[0])}; there are {shown(', '.join(names))}")
         labels = [str(clusters.get(names[number], "")) for number in drawn]
     else:
-        given = list(clusters) if hasattr(clusters, "__len__") else []
-        if len(given) != len(names):
+        cluster_of = list(clusters) if hasattr(clusters, "__len__") else []
+        if len(cluster_of) != len(names):
             raise InputError(f"clusters={shown(clusters)}: a label for each of the {len(names)} series is needed")
-        labels = [str(given[number]) for number in drawn]
+        labels = [str(cluster_of[number]) for number in drawn]
     count = len({label for label in labels if label})
     if count > MOST_CLUSTERS:
         raise InputError(f"clusters: there are {count}; at most {MOST_CLUSTERS} can be told apart")

@@ -27,10 +27,10 @@ _EVEN = 0.005  # share of an axis by which points may lie apart from even ones
 
 def darkest(density: NDArray[np.float64]) -> float:
     """The density to draw black: 1 for single cells, else one that few pixels exceed."""
-    some = density[density > 0]
-    if not some.size or bool((some == 1).all()):
+    drawn = density[density > 0]
+    if not drawn.size or bool((drawn == 1).all()):
         return 1.0
-    return float(np.percentile(some, _DARKEST))
+    return float(np.percentile(drawn, _DARKEST))
 
 
 def shades(values: NDArray[np.float64], white: float, black: float) -> NDArray[np.uint8]:

@@ -46,9 +46,9 @@ def block_means(matrix: Any, limit: int) -> tuple[NDArray[np.float64], int]:
     for first in range(0, n, step):
         part = np.asarray(matrix[first : first + step], np.float64)
         blocks = np.arange(first, first + len(part)) // size
-        known = ~np.isnan(part)
-        np.add.at(total, blocks, np.add.reduceat(np.where(known, part, 0), starts, axis=1))
-        np.add.at(count, blocks, np.add.reduceat(known, starts, axis=1, dtype=np.int32))
+        finite = ~np.isnan(part)
+        np.add.at(total, blocks, np.add.reduceat(np.where(finite, part, 0), starts, axis=1))
+        np.add.at(count, blocks, np.add.reduceat(finite, starts, axis=1, dtype=np.int32))
         told(first + len(part), n, "rows")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # 0 / 0 is the NaN that is meant

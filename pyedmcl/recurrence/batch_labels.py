@@ -178,9 +178,9 @@ def _split(
     """The rows of each group as series of their own, group by group."""
     order = np.argsort(codes, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(codes) else []
-    each = len(series)
+    times = len(series)
     out = [one[mine] for mine in rows for one in series]
-    names = {name: tuple(value for value in values for _ in range(each)) for name, values in by.items()}
+    names = {name: tuple(value for value in values for _ in range(times)) for name, values in by.items()}
     for name, values in labels.items():
         names[name if name not in names else f"{name}_of_column"] = values * len(rows)
     return _checked(Labelled(out, names, what))

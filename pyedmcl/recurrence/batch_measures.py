@@ -83,8 +83,8 @@ class MeasuresOfMany:
         return ratio(lines.from_length(least).points, lines.points)
 
     def _mean(self, lines: LinesOfMany, least: int) -> Doubles:
-        some = lines.from_length(least)
-        return ratio(some.points, some.count)
+        long_lines = lines.from_length(least)
+        return ratio(long_lines.points, long_lines.count)
 
     def _most(self, lines: LinesOfMany, least: int) -> Ints:
         return lines.from_length(least if self.convention.longest_from_minimum else 1).longest

@@ -102,10 +102,10 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
             raise InputError(
                 f"measure {shown(name)} is not known; choose one of {', '.join(SHORT_NAMES)} or a long name"
             )
-        found = self._measures.measure(long)
-        if found is None:
+        of_long = self._measures.measure(long)
+        if of_long is None:
             return np.array([result[long] for result in self])
-        out: NDArray[Any] = found[self.places]
+        out: NDArray[Any] = of_long[self.places]
         for row in self._with_gaps:
             out[row] = self[row][long]
         return out

@@ -261,8 +261,8 @@ def near_one(arithmetic: str, *sides: Side) -> tuple[Side, ...]:
     least, most = NEAR_ONE[arithmetic]
     magnitudes = np.fmax.reduce([side.largest for side in sides])
     if not ((magnitudes > 0.5) & (magnitudes < 2.0**40)).all():  # else no exponent is beyond the limits
-        found = np.array([exponent_of(magnitude) for magnitude in magnitudes.tolist()])
-        exponents = np.where((found < least) | (found > most), found, 0)
+        magnitude_exponents = np.array([exponent_of(magnitude) for magnitude in magnitudes.tolist()])
+        exponents = np.where((magnitude_exponents < least) | (magnitude_exponents > most), magnitude_exponents, 0)
     else:
         exponents = np.zeros(len(magnitudes), int)
     for side in {id(side): side for side in sides}.values():

@@ -179,13 +179,13 @@ class _Lease(durable.Lease):
 
 def identity_of(problem: RqaProblem, x: Any, y: Any) -> dict[str, str]:
     """What a checkpoint belongs to: the problem's fields and the data's digests, as JSON texts."""
-    given = asdict(problem)
+    fields_of = asdict(problem)
     sides = [side for pair in (x, y) if pair is not None for side in (pair if isinstance(pair, tuple) else (pair,))]
     described: dict[str, Any] = {"data": [_digest(side) for side in sides]}
-    for name, value in given.items():
+    for name, value in fields_of.items():
         described[name] = _digest(value) if isinstance(value, np.ndarray) else value
-    if given["joint"] is not None and given["joint"]["column_limits"] is not None:
-        described["joint"] = {**given["joint"], "column_limits": _digest(given["joint"]["column_limits"])}
+    if fields_of["joint"] is not None and fields_of["joint"]["column_limits"] is not None:
+        described["joint"] = {**fields_of["joint"], "column_limits": _digest(fields_of["joint"]["column_limits"])}
     # As text, so that a radius that is NaN equals itself.
     return {name: json.dumps(value) for name, value in described.items()}
 

@@ -233,11 +233,11 @@ class InformationEngine:
             x, _ = near_one(p.values[:, block.begin + place].astype(np.float64))
             labels = quantile_bins(x, p.bins) if p.method == "binned" else None
             for at, lag in enumerate(p.lags):
-                known = ~np.isnan(x[lag:] + x[:-lag])
+                finite = ~np.isnan(x[lag:] + x[:-lag])
                 if labels is not None:
-                    out[place, at] = binned(labels[lag:][known], labels[:-lag][known], p.bins)
+                    out[place, at] = binned(labels[lag:][finite], labels[:-lag][finite], p.bins)
                 else:
-                    out[place, at] = kraskov(self._executor, x[lag:][known], x[:-lag][known], p.k)
+                    out[place, at] = kraskov(self._executor, x[lag:][finite], x[:-lag][finite], p.k)
             report(place + 1)
         return BlockResult([out], Record())
 
@@ -251,8 +251,8 @@ def quantile_bins(x: Doubles, bins: int) -> NDArray[np.int64]:
     if not len(present):
         return np.zeros(len(x), np.int64)
     edges = np.quantile(present, np.arange(1, bins) / bins)
-    found: NDArray[np.int64] = np.searchsorted(edges, x, side="right")
-    return found
+    bin_of: NDArray[np.int64] = np.searchsorted(edges, x, side="right")
+    return bin_of
 
 
 def binned(a: NDArray[np.int64], b: NDArray[np.int64], bins: int) -> float:

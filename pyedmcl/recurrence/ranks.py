@@ -124,16 +124,16 @@ class Ranks:
 
     def between(self, low: float, high: float) -> NDArray[Any]:
         """The distances in (low, high], ascending; there must be at most :data:`_GATHERED`."""
-        found, filled = np.empty(_GATHERED, self.dtype), np.zeros(1, np.int32)
+        gathered, filled = np.empty(_GATHERED, self.dtype), np.zeros(1, np.int32)
         kernel = build(self.executor, self._spec, {**self._values, "per_column": False}, "recurrence_gather")
         limits = np.array([low, high], self.dtype)
-        buffers = [self.executor.upload(limits), self.executor.allocate(found.nbytes), self.executor.upload(filled)]
+        buffers = [self.executor.upload(limits), self.executor.allocate(gathered.nbytes), self.executor.upload(filled)]
         try:
             n = self.problem.n_columns
             held = dict(zip(("limits", "found", "filled"), buffers, strict=True))
             self._sweep(kernel, n, 2, capacity=_GATHERED, **held)
             self.executor.download(buffers[2], filled)
-            part = found[: int(filled[0])]
+            part = gathered[: int(filled[0])]
             if len(part):
                 self.executor.download(buffers[1], part)
         finally:

@@ -195,8 +195,8 @@ def _smallest_radius(problem: RqaProblem, limit: float, name: str) -> float:
     """
 
     def holds(radius: Any, among: RqaProblem) -> bool:
-        own = among.limits_of((float(radius),))[0]
-        return bool(own > limit if problem.strict else own >= limit)
+        limit_of_radius = among.limits_of((float(radius),))[0]
+        return bool(limit_of_radius > limit if problem.strict else limit_of_radius >= limit)
 
     near_one, arithmetic = replace(problem, exponent=0), np.dtype(problem.arithmetic).type
     radius: Any = arithmetic(metric_named(problem.metric).radius_of(arithmetic(limit)))

@@ -72,8 +72,8 @@ def normalized(values: NDArray[Any], how: str | None) -> NDArray[Any]:
     """Rows (series, steps) on a common scale: unchanged without ``how``, 0 everywhere for a constant row."""
     if how is None:
         return values
-    found = spread(values)
-    origin, unit = (found.mean, found.std) if how == "zscore" else (found.low, found.high / 2 - found.low / 2)
+    spreads = spread(values)
+    origin, unit = (spreads.mean, spreads.std) if how == "zscore" else (spreads.low, spreads.high / 2 - spreads.low / 2)
     exponent = np.frexp(np.where(unit > 0, unit, 1.0))[1][:, None]
     with np.errstate(invalid="ignore"):  # halves, and powers of two: no difference of extreme numbers overflows
         off = np.ldexp(values.astype(np.float64) / 2 - origin[:, None] / 2, 1 - exponent)

@@ -140,17 +140,17 @@ def _knn(
     indices = np.full((len(asked), k), -1, dtype=np.int32)
     step = max(1, _CHUNK_CELLS // max(1, len(rows)))
     for start in range(0, len(queries) if len(rows) else 0, step):
-        some = queries[start : start + step]
-        acc: Floats = np.zeros((len(some), len(rows)), dtype=dtype)
+        part = queries[start : start + step]
+        acc: Floats = np.zeros((len(part), len(rows)), dtype=dtype)
         for e in range(E):
-            diff = asked[some - e * tau][:, None] - library[rows - e * tau][None, :]
+            diff = asked[part - e * tau][:, None] - library[rows - e * tau][None, :]
             acc = fma(diff, diff, acc)
         if query is None:
-            acc[np.abs(some[:, None] - rows[None, :]) <= exclusion_radius] = np.inf
+            acc[np.abs(part[:, None] - rows[None, :]) <= exclusion_radius] = np.inf
         order = nearest_first(acc, k)
         near = np.take_along_axis(acc, order, axis=1)
-        squared[some, : order.shape[1]] = near
-        indices[some, : order.shape[1]] = np.where(np.isfinite(near), rows[order], -1)
+        squared[part, : order.shape[1]] = near
+        indices[part, : order.shape[1]] = np.where(np.isfinite(near), rows[order], -1)
     return squared, indices
 
 

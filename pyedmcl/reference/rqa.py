@@ -80,13 +80,13 @@ def recurrence_matrix(
 
 def runs(line: Matrix) -> list[tuple[bool, int, int]]:
     """Runs of equal cells as (recurrent, first cell, length)."""
-    found: list[tuple[bool, int, int]] = []
+    lengths: list[tuple[bool, int, int]] = []
     start = 0
     for at in range(1, len(line) + 1):
         if at == len(line) or line[at] != line[start]:
-            found.append((bool(line[start]), start, at - start))
+            lengths.append((bool(line[start]), start, at - start))
             start = at
-    return found
+    return lengths
 
 
 def line_counts(matrix: Matrix, *, theiler: int = 0, theiler_everywhere: bool = False) -> dict[str, Any]:

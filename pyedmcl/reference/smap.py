@@ -107,11 +107,11 @@ def scales(
     knn: int | None = None,
 ) -> tuple[Doubles, Doubles, Integers]:  # fmt: skip
     """Per query row: distance of its nearest library row, mean distance of its neighbours, and how many these are."""
-    found = [_neighbours(library, rows, q, int(t), exclusion_radius, knn)[1]
+    distances = [_neighbours(library, rows, q, int(t), exclusion_radius, knn)[1]
              for q, t in zip(points, point_rows, strict=True)]  # fmt: skip
-    nearest = np.array([d.min() if len(d) else np.inf for d in found])
-    mean = np.array([d.mean() if len(d) else np.nan for d in found])
-    return nearest, mean, np.array([len(d) for d in found])
+    nearest = np.array([d.min() if len(d) else np.inf for d in distances])
+    mean = np.array([d.mean() if len(d) else np.nan for d in distances])
+    return nearest, mean, np.array([len(d) for d in distances])
 
 
 def moments(regressors: Doubles, target: Doubles, weights: Doubles) -> Doubles:
@@ -154,9 +154,9 @@ def map_rho(
     which, fits = _map_fits(series, E, theta, tau, Tp, exclusion_radius, ridge, libraries)
     rho = np.full((len(which), np.shape(series)[1]), np.nan)
     for place, column, fit, states, target in fits:
-        known = np.isfinite(target)
-        if known.sum() >= 3 and np.ptp(target[known]) > 0 and np.ptp(states[known]) > 0:
-            rho[place, column] = np.corrcoef(fit.predicted[known], target[known])[0, 1]
+        finite = np.isfinite(target)
+        if finite.sum() >= 3 and np.ptp(target[finite]) > 0 and np.ptp(states[finite]) > 0:
+            rho[place, column] = np.corrcoef(fit.predicted[finite], target[finite])[0, 1]
     return rho
 
 

@@ -81,10 +81,10 @@ def pairs_with_curves(
                 f"pairs: there is no pair with cause {shown(cause)} and effect {shown(effect)}; series are {there}"
             )
     held = list(dict.fromkeys([*wishes.pairs, *strongest[:_SELECTABLE]]))
-    known, both = set(), []
+    listed, both = set(), []
     for cause, effect in held:  # a chart shows both directions
-        if (effect, cause) not in known:
-            known.add((cause, effect))
+        if (effect, cause) not in listed:
+            listed.add((cause, effect))
             both.append((cause, effect))
     chosen = list(wishes.pairs) or both[:_CURVES]
     return both, chosen
@@ -96,9 +96,9 @@ def both_directions(
     """Each pair and its opposite, where there is one, with the positions of effect (row) and cause (column)."""
     rows = {name: place for place, name in enumerate(effects)}
     columns = {name: place for place, name in enumerate(causes)}
-    found = []
+    links = []
     for cause, effect in pairs:
         for one, other in ((cause, effect), (effect, cause)):
             if one in columns and other in rows:
-                found.append(((one, other), rows[other], columns[one]))
-    return found
+                links.append(((one, other), rows[other], columns[one]))
+    return links

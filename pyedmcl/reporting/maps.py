@@ -74,8 +74,8 @@ def between_only(table: Any, names: Sequence[str], targets: Sequence[str] | None
 
 def chosen_layer(axis: str, chosen: Any) -> RawLayer:
     """What was chosen for each pair, such as E."""
-    known = chosen[np.isfinite(chosen)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    finite = chosen[np.isfinite(chosen)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     return f"chosen {axis}", chosen, "viridis", low, max(high, low + 1e-9)
 
 
@@ -159,9 +159,9 @@ def of_significance(result: Any, wishes: Wishes) -> Section:
     heads = (*ROLES, "rho", "p_value", "q_value", "surrogates", "E", "E_of")
     layers = [("skill (rho)", result.rho, "RdBu_r", -1.0, 1.0), ("q-value", result.q_value, "magma", 0.0, 0.2),
               ("p-value", result.p_value, "magma", 0.0, 0.2)]  # fmt: skip
-    found = int(result.significant(wishes.rate).sum())
+    n_significant = int(result.significant(wishes.rate).sum())
     facts = {**size_facts(names, None, result.E, " of causes"), "surrogates": f"{result.method}, up to {result.n:,}",
-             f"significant at a false discovery rate of {wishes.rate:g}": f"{found:,}"}  # fmt: skip
+             f"significant at a false discovery rate of {wishes.rate:g}": f"{n_significant:,}"}  # fmt: skip
     parts: tuple[Part, ...] = (
         skill_map("Map of all pairs", layers, names, None, wishes),
         Table("Strongest links", heads, rows, of_total(len(rows), pairs_of(names, None))),

@@ -41,32 +41,32 @@ def of_all_maps(provenance: Any, differing: Collection[str]) -> dict[str, Any]:
 
 
 def _first(plain: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    entries: list[tuple[str, str]] = []
     for name, data in (plain.get("data") or {}).items():
         if not isinstance(data, Mapping):
             continue
         size = [f"{data[key]:,} {key}" for key in ("rows", "series") if isinstance(data.get(key), int)]
         words = [str(data["file"]) if data.get("file") else "", *size,
                  f"SHA-256 {data['digest']}" if data.get("digest") else ""]  # fmt: skip
-        found.append((name if name != "data" else "input", ", ".join(filter(None, words)) or "unknown"))
+        entries.append((name if name != "data" else "input", ", ".join(filter(None, words)) or "unknown"))
     call = _call(plain)
     if call:
-        found.append(("call" if plain.get("function") else "arguments", call))
+        entries.append(("call" if plain.get("function") else "arguments", call))
     for name, label in (("seed", "seed"), ("command", "command line")):
         if plain.get(name) is not None:
-            found.append((label, str(plain[name])))
+            entries.append((label, str(plain[name])))
     versions = {"pyedmcl": plain.get("version"), **(plain.get("versions") or {})}
-    found.append(("versions", ", ".join(f"{name} {value}" for name, value in versions.items() if value)))
+    entries.append(("versions", ", ".join(f"{name} {value}" for name, value in versions.items() if value)))
     devices = plain.get("devices") or [plain.get("device")]
     names = [one.get("name") if isinstance(one, Mapping) else one for one in devices]
     drivers = plain.get("drivers") or [plain.get("driver")]
     where = [f"{name} (driver {driver})" if driver else str(name)
              for name, driver in zip(names, [*drivers, *[None] * len(names)], strict=False) if name]  # fmt: skip
     if where:
-        found.append(("device", ", ".join(where)))
+        entries.append(("device", ", ".join(where)))
     if plain.get("dtype") or (plain.get("arguments") or {}).get("dtype"):
-        found.append(("arithmetic", str(plain.get("dtype") or plain["arguments"]["dtype"])))
-    return [(name, printable(value)) for name, value in found if value]
+        entries.append(("arithmetic", str(plain.get("dtype") or plain["arguments"]["dtype"])))
+    return [(name, printable(value)) for name, value in entries if value]
 
 
 def _call(plain: Mapping[str, Any]) -> str:

@@ -29,8 +29,8 @@ def of_recurrence_plot(result: Any, wishes: Wishes) -> Section:
 def of_distance_plot(result: Any, wishes: Wishes) -> Section:
     """A DistancePlot."""
     cells, _ = block_means(result.means, SIDE)
-    known = cells[np.isfinite(cells)]
-    far = float(np.percentile(known, _FAR)) if known.size else 0.0
+    finite = cells[np.isfinite(cells)]
+    far = float(np.percentile(finite, _FAR)) if finite.size else 0.0
     layer = Layer("mean distance", cells, "Greys_r", 0.0, far or 1.0)
     return _plotted("Distance plot", result, layer, {})
 

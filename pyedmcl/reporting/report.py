@@ -108,10 +108,10 @@ def report(
     wishes = Wishes(int(top), boolean("cluster", cluster), _pairs(pairs), share)
     require_matplotlib()
     several = isinstance(result, (list, tuple)) and not hasattr(result, "provenance")
-    given = list(result) if several else [result]
-    if not given:
+    results = list(result) if several else [result]
+    if not results:
         raise InputError("result: there is none; name one at least")
-    sections = [_section(one, wishes) for one in given]
+    sections = [_section(one, wishes) for one in results]
     if wishes.pairs and not any(isinstance(part, Curves) for section in sections for part in section.parts):
         raise InputError("pairs: there are no curves of pairs here; those of convergence, lags and grids have some")
     page = document(sections, title)
@@ -123,11 +123,11 @@ def report(
 def _pairs(pairs: Any) -> tuple[tuple[str, str], ...]:
     if pairs is None:
         return ()
-    found = [tuple(pair) if isinstance(pair, (list, tuple)) else () for pair in pairs] if isinstance(
+    named = [tuple(pair) if isinstance(pair, (list, tuple)) else () for pair in pairs] if isinstance(
         pairs, (list, tuple)) else [()]  # fmt: skip
-    if not all(len(pair) == 2 and all(isinstance(name, str) for name in pair) for pair in found):
+    if not all(len(pair) == 2 and all(isinstance(name, str) for name in pair) for pair in named):
         raise InputError(f"pairs={shown(pairs)}: pairs (cause, effect) of names are needed, such as [('x', 'y')]")
-    return tuple((str(cause), str(effect)) for cause, effect in found)
+    return tuple((str(cause), str(effect)) for cause, effect in named)
 
 
 def _section(one: Any, wishes: Wishes) -> Section:

@@ -58,10 +58,10 @@ def section_of(result: object, wishes: Wishes) -> Section:
         raise InputError(
             f"result={shown(result)}: what a function of pyedmcl returned is needed, or the path of what was stored"
         )
-    own = _OWN.get(type(result).__name__)
-    if own is None or (own[1] == "of_choice" and getattr(result, "axes", None)):
+    maker = _OWN.get(type(result).__name__)
+    if maker is None or (maker[1] == "of_choice" and getattr(result, "axes", None)):
         return _common(result, wishes)
-    make: Callable[[Any, Wishes], Section] = getattr(importlib.import_module(f".{own[0]}", __package__), own[1])
+    make: Callable[[Any, Wishes], Section] = getattr(importlib.import_module(f".{maker[0]}", __package__), maker[1])
     return make(result, wishes)
 
 

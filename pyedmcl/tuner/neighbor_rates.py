@@ -84,7 +84,7 @@ def measure(
     end = clock() + budget
     last: dict[tuple[str, int, str], tuple[int, float]] = {}
     for problem in wanted:
-        found: dict[str, float] = {}
+        seconds_of: dict[str, float] = {}
         for search in runner.searches:
             place = (problem.series, problem.E, search)
             expected = _expected(problem, search, last.get(place))
@@ -92,11 +92,11 @@ def measure(
                 continue
             try:
                 with runner.prepared(problem, search) as go:
-                    found[search] = _timed(go, expected if place in last else 0.0, end, clock)
+                    seconds_of[search] = _timed(go, expected if place in last else 0.0, end, clock)
             except DeviceMemoryError:
                 continue
-            last[place] = (problem.n, found[search])
-        timing = _timing(problem, found, runner)
+            last[place] = (problem.n, seconds_of[search])
+        timing = _timing(problem, seconds_of, runner)
         if timing is not None:
             yield timing
 
@@ -166,11 +166,11 @@ class DeviceRunner:
     def facts(self, problem: RateCase) -> Timing:
         """What is known of a problem beside seconds."""
         states = _states(_series(problem), problem.E)
-        some = np.ascontiguousarray(states[:: max(len(states) // _SAMPLE, 1)])
+        sample = np.ascontiguousarray(states[:: max(len(states) // _SAMPLE, 1)])
         search, info = _search(problem), self._executor.info
         return Timing(
             problem.series, len(states), problem.E, search.ks[0], self._shares.get(problem, 0.0),
-            intrinsic_dimension(some), shared_sums_pay(info, search, len(states), len(states)),
+            intrinsic_dimension(sample), shared_sums_pay(info, search, len(states), len(states)),
         )  # fmt: skip
 
     @contextmanager

@@ -102,9 +102,9 @@ def _skipped(step: str, name: str, case: str) -> Outcome:
 
 def _kernel(executor: Executor, case: TuningCase) -> Outcome:
     def run() -> float:
-        own = problem(case.kernel)
-        own.verify(executor, case)
-        with own.open(executor, case) as go:
+        tuned = problem(case.kernel)
+        tuned.verify(executor, case)
+        with tuned.open(executor, case) as go:
             go()
             begun = time.perf_counter()
             go()
@@ -146,12 +146,12 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 def report(executor: Executor, outcomes: Sequence[Outcome], findings: Sequence[Finding] | None = None) -> str:
     """The report as Markdown, of what has ended so far."""
     info = executor.info
-    found = diagnose() if findings is None else findings
+    all_findings = diagnose() if findings is None else findings
     lines = [
         f"# Self-test of pyedmcl on {info.name}", "", f"{summary(outcomes)}.", "", "## System", "",
         f"* pyedmcl {__version__}, Python {sys.version.split()[0]}, NumPy {np.__version__}, "
         f"{platform.system()} {platform.release()} {platform.machine()}",
-        *(f"* {finding.level}: {finding.what}" for finding in found), "", "## Device", "",
+        *(f"* {finding.level}: {finding.what}" for finding in all_findings), "", "## Device", "",
         *(f"* {name}: {value}" for name, value in info.as_dict().items()), f"* key: {device_key(info).digest()}",
         *(f"* treated so: {reason}" for reason in quirks_for(info).reasons), "", "## Steps", "",
         "| step | name | case | ended | milliseconds |", "| --- | --- | --- | --- | --- |",

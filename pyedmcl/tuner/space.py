@@ -112,7 +112,7 @@ class Space:
 
         Where that breaks a constraint, one other tunable takes the first value that mends it.
         """
-        found: dict[str, dict[str, Any]] = {}
+        configurations: dict[str, dict[str, Any]] = {}
         for name, tunable in self.tunables.items():
             for value in _beside(tunable.values, configuration[name]):
                 changed = {**configuration, name: value}
@@ -121,9 +121,9 @@ class Space:
                     if mended is None:
                         continue
                     changed = mended
-                found.setdefault(canonical(changed), changed)
-        found.pop(canonical(configuration), None)
-        return list(found.values())
+                configurations.setdefault(canonical(changed), changed)
+        configurations.pop(canonical(configuration), None)
+        return list(configurations.values())
 
     def perturbed(self, configuration: Configuration, rng: Random, changes: int) -> dict[str, Any] | None:
         """A valid configuration that differs in so many tunables at random places; None where none was met."""

@@ -59,21 +59,21 @@ class Bar:
 
 def parse(spec: KernelSpec, words: Sequence[str]) -> dict[str, Any]:
     """Parameters from words such as ``wg=64``. Raises InputError naming what the kernel does not have."""
-    known = {tunable.name: tunable.values for tunable in spec.tunables}
-    found: dict[str, Any] = {}
+    legal = {tunable.name: tunable.values for tunable in spec.tunables}
+    values: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
-        if not equals or name not in known:
+        if not equals or name not in legal:
             raise InputError(
-                f"NAME=VALUE: {word!r}; {spec.name} is tuned by {', '.join(known) or 'nothing'}, to be given as wg=64"
+                f"NAME=VALUE: {word!r}; {spec.name} is tuned by {', '.join(legal) or 'nothing'}, to be given as wg=64"
             )
-        value = next((value for value in known[name] if str(value).lower() == text.lower()), None)
+        value = next((value for value in legal[name] if str(value).lower() == text.lower()), None)
         if value is None:
-            raise InputError(f"{name}={text}: {spec.name} takes one of {', '.join(map(str, known[name]))}")
-        found[name] = value
-    if not found:
+            raise InputError(f"{name}={text}: {spec.name} takes one of {', '.join(map(str, legal[name]))}")
+        values[name] = value
+    if not values:
         raise InputError(f"NAME=VALUE: at least one parameter of {spec.name} is needed")
-    return found
+    return values
 
 
 def add(database: Database, bar: Bar) -> int:

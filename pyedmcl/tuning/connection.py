@@ -273,15 +273,15 @@ def _known(connection: sqlite3.Connection) -> bool:
 
 def _examine(connection: sqlite3.Connection) -> None:
     """Raise UnusableError unless SQLite finds the pages sound, and our tables are as they were made."""
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise UnusableError(f"is damaged: {found}")
+    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        raise UnusableError(f"is damaged: {verdict}")
     with contextlib.closing(_empty()) as made:
         expected = _schema(made)
-    own = _schema(connection)
+    schema = _schema(connection)
     for name, statement in expected.items():
         # A database of an earlier version may lack tables, which are made when they are needed.
-        if own.get(name, "" if name in _FIRST_TABLES else statement) != statement:
+        if schema.get(name, "" if name in _FIRST_TABLES else statement) != statement:
             raise UnusableError(f"is damaged: {name!r} is not as it was made")
 
 

@@ -93,8 +93,8 @@ def canonical(values: Mapping[str, Any]) -> str:
 
 def finite(value: Any, what: str, needed: str, *, zero: bool = False) -> float:
     """A finite number of JSON, above 0 or, with ``zero``, at least 0. Raises ValueError naming ``what`` is none."""
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not known or not 0 <= value < float("inf") or (value == 0 and not zero):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < float("inf") or (value == 0 and not zero):
         raise ValueError(f"{what} is {value!r}; {needed} needed")
     return float(value)
 

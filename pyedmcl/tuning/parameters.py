@@ -301,8 +301,8 @@ class ParameterSource:
 
     def _most(self, question: ParameterQuestion, mode: str) -> int:
         """Work-items of a group that the device takes, as far as that is known and asked for."""
-        known = self.knowledge.limit(question.key()) if mode != "never" else question.info.max_work_group
-        return min(quirks_for(question.info).max_work_group, known)
+        limit = self.knowledge.limit(question.key()) if mode != "never" else question.info.max_work_group
+        return min(quirks_for(question.info).max_work_group, limit)
 
     def _recorded(self, question: ParameterQuestion, answers: Answers | None) -> Mapping[str, Any] | None:
         """What a job that is continued was given before, unless it failed in this process."""

@@ -163,10 +163,10 @@ def _record(row: tuple[Any, ...]) -> RateRecord | None:
     number, fields, name, model, values, problems, at, session = row
     try:
         device = _device(fields)
-        found = tuple(json.loads(problems)["problems"])
+        sizes = tuple(json.loads(problems)["problems"])
         if not all(isinstance(text, str) for text in (name, model, session)) or not 0 <= at < LATEST:
             return None
-        return RateRecord(device, name, model, checked(json.loads(values)), found, at, session, number)
+        return RateRecord(device, name, model, checked(json.loads(values)), sizes, at, session, number)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 

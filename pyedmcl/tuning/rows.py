@@ -47,11 +47,11 @@ def _read_trial(row: Sequence[Any]) -> Trial:
 @lru_cache(maxsize=4096)
 def _plain(text: str, kind: type) -> Any:
     """JSON of a kind, without numbers that JSON does not know; to be left as it is."""
-    found = json.loads(text)
-    if not isinstance(found, kind):
+    parsed = json.loads(text)
+    if not isinstance(parsed, kind):
         raise ValueError(f"{text[:60]!r} is no {kind.__name__}")
-    canonical({"": found})
-    return found
+    canonical({"": parsed})
+    return parsed
 
 
 @lru_cache(maxsize=256)

@@ -51,10 +51,10 @@ def whole(value: Any, name: str, function: str) -> int:
 def whole_numbers(value: Any, name: str, function: str) -> list[int]:
     """A sequence of integers."""
     try:
-        given = list(value)
+        items = list(value)
     except TypeError:
         raise InputError(f"{function}: {name}={shown(value)}; a sequence of integers is needed") from None
-    return [whole(one, f"{name}[{i}]", function) for i, one in enumerate(given)]
+    return [whole(one, f"{name}[{i}]", function) for i, one in enumerate(items)]
 
 
 def embedding(E: Any, tau: Any, Tp: Any, function: str) -> tuple[int, int, int]:

@@ -144,8 +144,8 @@ def _means(lib: Floats, target: Floats, members: Mask, E: int, tau: int, Tp: int
             width = blocks * _LANES
             padded = np.array([np.resize(which, width) for which in groups])
             sizes = [int(counts[which[0]]) for which in groups]
-            found = engine.skill([pair], sizes, width, 0, flat[padded][None])[0]
-            rho[padded] = found
+            means = engine.skill([pair], sizes, width, 0, flat[padded][None])[0]
+            rho[padded] = means
     finally:
         engine.release()
     return [float(value) for value in rho.reshape(members.shape[:2]).mean(axis=1)]

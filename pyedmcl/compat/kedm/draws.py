@@ -63,9 +63,9 @@ class Generator:
         if size >= n:
             return np.ones((count, n), bool)
         mask = np.zeros((count, n), bool)
-        each = max(_CELLS // size, 1)
-        for begin in range(0, count, each):
-            part = mask[begin : begin + each]
+        at_once = max(_CELLS // size, 1)
+        for begin in range(0, count, at_once):
+            part = mask[begin : begin + at_once]
             steps = np.arange(len(part) * size)
             first = n - size
             drawn = self.below(first + steps % size)

@@ -44,14 +44,14 @@ def nearest(
         Infinite distances where there are fewer.
     """
     k, first = E + 1, (E - 1) * tau
-    known = np.zeros(len(lib), bool)
-    known[: len(lib) - Tp] = np.isfinite(goal[Tp : len(lib)])
+    has_goal = np.zeros(len(lib), bool)
+    has_goal[: len(lib) - Tp] = np.isfinite(goal[Tp : len(lib)])
     wanted = min(k if own else k + _FEW, MOST_NEIGHBOURS)
     problem = Projection(
         library=lib, query=lib if own else pred, goal=goal, lags=E, tau=tau, Tp=Tp, k=wanted,
         exclusion_radius=0 if own else -1, library_mask=None, rows=np.empty(0, np.int64), observed=np.empty(0),
     )  # fmt: skip
-    rows, distance = _search(problem, known)
+    rows, distance = _search(problem, has_goal)
     rows, distance = rows[first:], distance[first:]
     if own:
         return rows, distance
@@ -63,7 +63,7 @@ def nearest(
     order = nearest_first(distance)
     short = np.isinf(distance).sum(axis=1) > _FEW  # more twins than were allowed for, or few rows at all
     rows, distance = np.take_along_axis(rows, order, 1)[:, :k], np.take_along_axis(distance, order, 1)[:, :k]
-    library_rows = np.flatnonzero(known & np.isfinite(states).all(axis=1))
+    library_rows = np.flatnonzero(has_goal & np.isfinite(states).all(axis=1))
     _on_host(states, asked, library_rows, np.flatnonzero(short), rows, distance)
     return rows, distance
 
@@ -88,10 +88,10 @@ def _on_host(states: Doubles, asked: Doubles, library_rows: Rows, which: Rows, r
     k = rows.shape[1]
     step = max(_CELLS // (len(library_rows) * states.shape[1] + 1), 1)
     for a in range(0, len(which), step):
-        some = which[a : a + step]
-        far = np.sqrt(((asked[some][:, None] - states[library_rows]) ** 2).sum(axis=2))
+        queries = which[a : a + step]
+        far = np.sqrt(((asked[queries][:, None] - states[library_rows]) ** 2).sum(axis=2))
         far[~(far > 0)] = np.inf
         order = nearest_first(far, k)
-        rows[some, : order.shape[1]] = library_rows[order]
-        distance[some] = np.inf
-        distance[some, : order.shape[1]] = np.take_along_axis(far, order, 1)
+        rows[queries, : order.shape[1]] = library_rows[order]
+        distance[queries] = np.inf
+        distance[queries, : order.shape[1]] = np.take_along_axis(far, order, 1)

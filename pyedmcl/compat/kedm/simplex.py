@@ -68,9 +68,9 @@ def predict(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int
     check_rows(len(lib), len(pred), E, tau, Tp, E + 1)
     if lib.ndim == 2 and lib.shape[1] != pred.shape[1]:
         raise InputError(f"simplex: lib has {lib.shape[1]} columns and pred {pred.shape[1]}; they must be the same")
-    own = same(lib, pred)
+    same_series = same(lib, pred)
     goal = target.astype(np.float64)
-    rows, distance = nearest(lib.reshape(len(lib), -1), pred.reshape(len(pred), -1), goal, E, tau, Tp, own)
+    rows, distance = nearest(lib.reshape(len(lib), -1), pred.reshape(len(pred), -1), goal, E, tau, Tp, same_series)
     there = np.isfinite(distance)
     shortest = np.where(there, distance, np.inf).min(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -121,14 +121,14 @@ def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, th
         try:
             # The mean is over all rows in kEDM, over the neighbours in the engine, which theta can make up for.
             for count in (0, 1) if not barred else (len(barred),):
-                some = [row for row in members if len(twins[row]) == count]
-                if not some:
+                rows_alike = [row for row in members if len(twins[row]) == count]
+                if not rows_alike:
                     continue
-                own = np.array([twins[row][0] if count == 1 else -(n + 2) for row in some], np.int64)
+                own = np.array([twins[row][0] if count == 1 else -(n + 2) for row in rows_alike], np.int64)
                 left = len(kept) - count
                 if left:
                     used = np.array([local * len(kept) / left])
-                    predicted[some] = engine.fit(asked[some], own, used).predicted[0]
+                    predicted[rows_alike] = engine.fit(asked[rows_alike], own, used).predicted[0]
         finally:
             engine.release()
     return predicted

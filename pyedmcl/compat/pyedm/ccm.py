@@ -188,8 +188,8 @@ def sampled_skill(
         for sample in range(samples):
             members[sample, rows[generator.choice(len(rows), size=drawn, replace=False)]] = True
         shared = np.broadcast_to(members, (len(future_targets), 1, samples, n))
-        found = given_states(states, k=count, Tp=0, exclusion_radius=radius, dtype=dtype)
-        engine = SampledSkill(executor, found, future_targets, least=count)
+        library_states = given_states(states, k=count, Tp=0, exclusion_radius=radius, dtype=dtype)
+        engine = SampledSkill(executor, library_states, future_targets, least=count)
         try:
             pairs = [CcmPair(0, goal, (0, 0)) for goal in range(len(future_targets))]
             out[:, place] = engine.skill(pairs, [drawn], samples, 0, shared)[:, 0]

@@ -78,11 +78,11 @@ def times(task: Task, rows: NDArray[np.int64], shown: NDArray[np.bool_]) -> Any:
     kind = float if isinstance(first, (int, np.integer)) else type(first)
     out = np.full(len(rows), np.nan, dtype=kind)
     out[shown] = time[rows[shown]]
-    known = np.flatnonzero(shown)
-    for i in range(known[-1] + 1, len(rows)):
-        out[i] = time[rows[known[-1]]] + step * (i - known[-1])
-    for i in range(known[0]):
-        out[i] = time[rows[known[0]]] - step * (known[0] - i)
+    shown_rows = np.flatnonzero(shown)
+    for i in range(shown_rows[-1] + 1, len(rows)):
+        out[i] = time[rows[shown_rows[-1]]] + step * (i - shown_rows[-1])
+    for i in range(shown_rows[0]):
+        out[i] = time[rows[shown_rows[0]]] - step * (shown_rows[0] - i)
     return out
 
 

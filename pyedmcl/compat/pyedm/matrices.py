@@ -117,7 +117,7 @@ def EmbedDim_Columns(
     rows = []
     for column in _features(data, noTime):
         goal = column if target is None else target
-        found: list[tuple[int, float]] = []
+        skills: list[tuple[int, float]] = []
         for E in range(minE, maxE + 1):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
@@ -128,12 +128,12 @@ def EmbedDim_Columns(
                     continue
             if np.isnan(rho):
                 continue
-            if firstMax and found and rho < found[-1][1]:
+            if firstMax and skills and rho < skills[-1][1]:
                 break
-            found.append((E, rho))
+            skills.append((E, rho))
         if firstMax:
-            found = found[-1:]
-        best = max(found, key=lambda pair: (pair[1], -pair[0]), default=(0, float("nan")))
+            skills = skills[-1:]
+        best = max(skills, key=lambda pair: (pair[1], -pair[0]), default=(0, float("nan")))
         rows.append((column, goal, np.uint16(best[0]), np.float32(round(best[1], 4))))
     table = frames.pandas().DataFrame(rows, columns=["column", "target", "E", "rho"])
     if outputFile:

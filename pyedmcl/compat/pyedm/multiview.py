@@ -83,10 +83,10 @@ def Multiview(
     chosen = frames.names(columns, "columns", "Multiview", data)
     goal = frames.names(target, "target", "Multiview", data)
     n = len(data)
-    given = [bool(frames.numbers(rows, name, "Multiview")) for rows, name in ((lib, "lib"), (pred, "pred"))]
-    if not any(given) and trainLib:
+    flags = [bool(frames.numbers(rows, name, "Multiview")) for rows, name in ((lib, "lib"), (pred, "pred"))]
+    if not any(flags) and trainLib:
         lib, pred = [1, n // 2], [n // 2 + 1, n]
-    elif not all(given):
+    elif not all(flags):
         raise InputError("Multiview: lib and pred are needed (with trainLib=True both may be left out)")
     if D < 0 or multiview < 0:
         raise InputError(f"Multiview: D={D}, multiview={multiview}; 0 or more is needed")

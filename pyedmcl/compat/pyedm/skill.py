@@ -44,5 +44,5 @@ def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
         warn(few, UserWarning)
         return {"rho": float("nan"), "MAE": float("nan"), "RMSE": float("nan")}
     mean, root = errors(predicted, observed)
-    found = {"rho": float(pearson(predicted, observed)), "MAE": mean, "CAE": mean * len(observed), "RMSE": root}
-    return {name: np.round(value, digits) for name, value in found.items()}
+    measures = {"rho": float(pearson(predicted, observed)), "MAE": mean, "CAE": mean * len(observed), "RMSE": root}
+    return {name: np.round(value, digits) for name, value in measures.items()}

@@ -121,16 +121,16 @@ class SMapTask(Task):
             mean = distance.mean()
             weight = np.ones(len(distance)) if self.theta == 0 else np.exp(-self.theta * distance / mean)
             target = self.targetVec[near + self.Tp]
-            known = np.isfinite(target)
-            if not known.any():
+            finite = np.isfinite(target)
+            if not finite.any():
                 continue
-            weight, target, x = weight[known], target[known], self.states[near[known]]
+            weight, target, x = weight[finite], target[finite], self.states[near[finite]]
             model = self.solver.fit(weight[:, None] * x, weight * target)
             intercept = float(getattr(model, "intercept_", np.nan))
             coefficients[row] = [intercept, *model.coef_]
             if hasattr(model, "singular_"):
-                found: NDArray[Any] = np.asarray(model.singular_)
-                sizes[row, 1 : 1 + len(found)] = found
+                of_fit: NDArray[Any] = np.asarray(model.singular_)
+                sizes[row, 1 : 1 + len(of_fit)] = of_fit
             predicted[row] = np.nan_to_num(intercept) + self.states[t] @ model.coef_
             variance[row] = (weight * (target - predicted[row]) ** 2).sum() / weight.sum()
         return predicted, variance, coefficients, sizes

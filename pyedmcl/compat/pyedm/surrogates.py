@@ -66,10 +66,10 @@ def SurrogateData(
         raise InputError(f"SurrogateData: method={method!r}; 'ebisuzaki', 'random_shuffle' or 'seasonal' is needed")
     pandas = frames.pandas()
     table = pandas.DataFrame(drawn.T, columns=[f"{column}_{i + 1}" for i in range(numSurrogates)]).round(8)
-    found = data.iloc[:, [0]].reset_index(drop=True).join(table)
+    frame = data.iloc[:, [0]].reset_index(drop=True).join(table)
     if outputFile:
-        found.to_csv(outputFile, index=False)
-    return found
+        frame.to_csv(outputFile, index=False)
+    return frame
 
 
 def _seasonal(x: Any, n: int, alpha: float | None, smooth: float) -> Any:

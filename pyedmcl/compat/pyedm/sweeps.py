@@ -39,12 +39,12 @@ def EmbedDimension(
 ) -> Any:  # fmt: skip
     """Skill of :func:`Simplex` for E = 1, ..., maxE: a frame with columns E and rho."""
     frames.checked_range(maxE, "maxE", "EmbedDimension", dataFrame)
-    found = _sweep("E", range(1, maxE + 1), lambda E: Simplex(
+    curve = _sweep("E", range(1, maxE + 1), lambda E: Simplex(
         dataFrame, columns, target, lib, pred, E=E, Tp=Tp, tau=tau, exclusionRadius=exclusionRadius, embedded=embedded,
         validLib=validLib, noTime=noTime))  # fmt: skip
     if showPlot:
-        show_curve(found, "E", "rho", f"Tp={Tp}", "Embedding Dimension", f"{columns} : {target}")
-    return found
+        show_curve(curve, "E", "rho", f"Tp={Tp}", "Embedding Dimension", f"{columns} : {target}")
+    return curve
 
 
 @checked
@@ -56,12 +56,12 @@ def PredictInterval(
 ) -> Any:  # fmt: skip
     """Skill of :func:`Simplex` for Tp = 1, ..., maxTp: a frame with columns Tp and rho."""
     frames.checked_range(maxTp, "maxTp", "PredictInterval", dataFrame)
-    found = _sweep("Tp", range(1, maxTp + 1), lambda Tp: Simplex(
+    curve = _sweep("Tp", range(1, maxTp + 1), lambda Tp: Simplex(
         dataFrame, columns, target, lib, pred, E=E, Tp=Tp, tau=tau, exclusionRadius=exclusionRadius, embedded=embedded,
         validLib=validLib, noTime=noTime))  # fmt: skip
     if showPlot:
-        show_curve(found, "Tp", "rho", f"E={E}", "Forecast Interval", f"{columns} : {target}")
-    return found
+        show_curve(curve, "Tp", "rho", f"E={E}", "Forecast Interval", f"{columns} : {target}")
+    return curve
 
 
 @checked
@@ -74,12 +74,12 @@ def PredictExclusionRadius(
     """Skill of :func:`Simplex` for several exclusion radii: a frame with columns Exclusion radius and rho."""
     radii = list(_RADII) if exclusionRadius is None else frames.numbers(
         exclusionRadius, "exclusionRadius", "PredictExclusionRadius")  # fmt: skip
-    found = _sweep("Exclusion radius", radii, lambda radius: Simplex(
+    curve = _sweep("Exclusion radius", radii, lambda radius: Simplex(
         dataFrame, columns, target, lib, pred, E=E, Tp=Tp, tau=tau, exclusionRadius=radius, embedded=embedded,
         validLib=validLib, noTime=noTime))  # fmt: skip
     if showPlot:
-        show_curve(found, "Exclusion radius", "rho", f"E={E}  Tp={Tp}", "Exclusion radius", f"{columns} : {target}")
-    return found
+        show_curve(curve, "Exclusion radius", "rho", f"E={E}  Tp={Tp}", "Exclusion radius", f"{columns} : {target}")
+    return curve
 
 
 @checked
@@ -103,9 +103,9 @@ def PredictNonlinear(
         task.theta, (task.projection, task.variance) = value, fit
         put_frames(task)
         rho.append(skill(task.Projection))
-    found = frames.pandas().DataFrame({"theta": thetas, "rho": rho})
+    curve = frames.pandas().DataFrame({"theta": thetas, "rho": rho})
     if isinstance(theta, Sequence) and not isinstance(theta, str):
-        found["theta"] = list(theta)  # whole numbers stay whole
+        curve["theta"] = list(theta)  # whole numbers stay whole
     if showPlot:
-        show_curve(found, "theta", "rho", f"E={E}", "S-map Localisation (θ)", f"{columns} : {target}")
-    return found
+        show_curve(curve, "theta", "rho", f"E={E}", "S-map Localisation (θ)", f"{columns} : {target}")
+    return curve

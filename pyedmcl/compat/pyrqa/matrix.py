@@ -107,8 +107,8 @@ def count_joint(settings: JointSettings, edge: int | None, devices: Devices) -> 
 
 def draw_one(settings: Settings, devices: Devices) -> NDArray[np.uint8]:
     """The recurrence matrix (vectors of y, vectors of x) of zeros and ones."""
-    found: NDArray[np.uint8] = _drawn(settings, devices, np.uint8)
-    return found
+    pixels: NDArray[np.uint8] = _drawn(settings, devices, np.uint8)
+    return pixels
 
 
 def draw_distances(settings: Settings, devices: Devices) -> NDArray[Any]:

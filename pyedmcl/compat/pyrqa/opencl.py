@@ -74,8 +74,8 @@ class OpenCL:
                     f"device_ids={self.device_ids!r}: platform {self.platform_id} has {there[self.platform_id]}, see "
                     "`pyedmcl devices`"
                 )
-        found = {info.id: info for info in discover()}
-        self.devices: list[DeviceInfo] = [found[name] for name in self.names]
+        info_of = {info.id: info for info in discover()}
+        self.devices: list[DeviceInfo] = [info_of[name] for name in self.names]
 
     @property
     def names(self) -> list[str]:
@@ -85,8 +85,8 @@ class OpenCL:
     @staticmethod
     def get_device_ids_per_platform_id() -> dict[int, list[int]]:
         """Numbers of the devices of each platform."""
-        found: dict[int, list[int]] = {}
+        numbers: dict[int, list[int]] = {}
         for info in discover():
             platform, number = map(int, info.id.split(":"))
-            found.setdefault(platform, []).append(number)
-        return found
+            numbers.setdefault(platform, []).append(number)
+        return numbers

@@ -29,10 +29,10 @@ class _Typed:
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
         try:
-            known = np.dtype(dtype) in SUPPORTED_DATA_TYPES
+            supported = np.dtype(dtype) in SUPPORTED_DATA_TYPES
         except TypeError:
-            known = False
-        if not known:
+            supported = False
+        if not supported:
             raise UnsupportedDataTypeException(f"dtype={dtype!r}: numpy's float16, float32 or float64 is needed")
         self._dtype = dtype
 

@@ -249,8 +249,8 @@ def _black(black: float | None, density: NDArray[np.float64]) -> float:
 
 def _white(white: float | None, means: NDArray[np.float64]) -> float:
     if white is None:
-        known = means[np.isfinite(means)]
-        return (float(np.percentile(known, _FAR)) if known.size else 0.0) or 1.0
+        finite = means[np.isfinite(means)]
+        return (float(np.percentile(finite, _FAR)) if finite.size else 0.0) or 1.0
     if not 0 < white < np.inf:
         raise InputError(f"white={white!r}: the distance to draw white is needed, a positive number")
     return float(white)

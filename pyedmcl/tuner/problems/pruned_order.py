@@ -80,8 +80,8 @@ class OrderProblem(TuningProblem):
                 order = make()
                 low, high = _boxes(executor, order)[-1]
                 # Which of the possible orders it is depends on the parameters: a digit more sees finer differences.
-                found = executor.download(order.rows, np.empty(order.shape.padded, np.int32))
-                return {"rows": np.sort(found), "low": low.min(axis=0), "high": high.max(axis=0)}
+                rows_found = executor.download(order.rows, np.empty(order.shape.padded, np.int32))
+                return {"rows": np.sort(rows_found), "low": low.min(axis=0), "high": high.max(axis=0)}
 
             yield go
 
@@ -97,8 +97,8 @@ class OrderProblem(TuningProblem):
         x, rows, axes = small
         with self._ordering(executor, case, *small) as make:
             order = make()
-            found = executor.download(order.rows, np.empty(order.shape.padded, np.int32))
-            inside, behind = found[: len(rows)], found[len(rows) :]
+            in_order = executor.download(order.rows, np.empty(order.shape.padded, np.int32))
+            inside, behind = in_order[: len(rows)], in_order[len(rows) :]
             _require_boxes(_boxes(executor, order), order.shape.leaf, _projected(x, inside, axes, case.given))
         return {"rows": np.sort(inside), "places behind the last": np.unique(np.append(behind, -1))}
 
@@ -116,11 +116,11 @@ class OrderProblem(TuningProblem):
 
 def _axes(x: Floats, rows: NDArray[Any], given: Mapping[str, Any]) -> PrincipalAxes:
     """So many axes, whatever the states would have: polynomials of the lag, orthonormal. Any such axes are legal."""
-    own = principal_axes(HostStates(HostSeries(x, 0), rows, given["E"], given["tau"]))
-    if own.n_axes == given["axes"]:
-        return own
+    principal = principal_axes(HostStates(HostSeries(x, 0), rows, given["E"], given["tau"]))
+    if principal.n_axes == given["axes"]:
+        return principal
     axes = np.linalg.qr(np.vander(np.linspace(-1.0, 1.0, given["E"]), given["axes"], increasing=True))[0].T
-    return replace(own, axes=np.ascontiguousarray(axes, given["dtype"]))
+    return replace(principal, axes=np.ascontiguousarray(axes, given["dtype"]))
 
 
 def _boxes(executor: Executor, order: Order) -> list[tuple[Floats, Floats]]:
@@ -143,13 +143,13 @@ def _projected(x: Floats, rows: NDArray[Any], axes: PrincipalAxes, given: Mappin
 def _require_boxes(levels: list[tuple[Floats, Floats]], leaf: int, states: NDArray[np.float64]) -> None:
     """Each state lies in the box of its leaf, which lies in the box of its node, and so on."""
     low: NDArray[Any] = states  # of what a level's boxes hold
-    high, each = low, leaf
+    high, fan = low, leaf
     for level, (lows, highs) in enumerate(levels):
-        node = np.arange(len(low)) // each
+        node = np.arange(len(low)) // fan
         if not ((lows[node] <= low) & (high <= highs[node])).all():
             raise WrongAnswerError(f"boxes of level {level} around {len(states)} states do not hold all of them")
-        filled = -(-len(low) // each)
-        low, high, each = lows[:filled], highs[:filled], FAN
+        filled = -(-len(low) // fan)
+        low, high, fan = lows[:filled], highs[:filled], FAN
 
 
 PROBLEMS = (OrderProblem(),)
