@@ -27,8 +27,8 @@ from .group_draws import drawn_from
 from .lag_order import p_of_order, z_of_lags
 from .lagged_map_problem import LaggedMapProblem
 from .lagged_significance_problem import LaggedSignificanceProblem
-from .pair_predictions_problem import PairPredictionsProblem, predict_pairs
-from .partial_links import PartialLink, partial_skill
+from .pair_predictions_problem import PairOptions, PairPredictionsProblem, predict_pairs
+from .partial_links import LinkedSeries, PartialLink, partial_skill
 from .partial_tests import partial_tests
 from .seasons import Seasons
 from .sequential import FIRST, tell_reach
@@ -170,7 +170,7 @@ class LegsOfNetwork:
 
         ``early`` holds the best of the lags that a cause may have.
         """
-        lags, f, values = self._legs.lags, self._fields, self._series.values
+        lags, values = self._legs.lags, self._series.values
         places = [place for place, lag in enumerate(lags) if lag > self._legs.latest]
         late = _best(by_lag[places], [lags[place] for place in places])[1]
         links = evidence.ordered
@@ -180,10 +180,7 @@ class LegsOfNetwork:
             effect, cause = effects[part.begin : part.end], causes[part.begin : part.end]
             pairs = np.column_stack([effect, cause, self._dims[effect]])
             both = np.concatenate([np.column_stack([pairs, Tp[effect, cause]]) for Tp in (early, late)])
-            skills, record = predict_pairs(
-                self._runner, values, values, both, tau=f["tau"], exclusion_radius=f["exclusion_radius"], knn=f["knn"],
-                dtype=f["data"].dtype,
-            )  # fmt: skip
+            skills, record = predict_pairs(self._runner, values, values, both, self._linked().options)
             self._note(record, PairPredictionsProblem.kernels)
             z[effect, cause] = z_of_lags(skills, values, both[:, 1], both[:, 3])
         return np.where(links, p_of_order(z, z.T), np.nan)
@@ -261,12 +258,7 @@ class LegsOfNetwork:
                 f"{int((looked_at > MOST_GIVEN).sum()):,} links may pass through more than {MOST_GIVEN} other series "
                 "each; those with the strongest steps were tested"
             )
-        f = self._fields
-        skill, record = partial_skill(
-            self._runner, self._series.values, self._dims, links, {}, tau=f["tau"],
-            exclusion_radius=f["exclusion_radius"], knn=f["knn"], dtype=f["data"].dtype,
-            there=None if self._layout is None else self._layout.there,
-        )  # fmt: skip
+        skill, record = partial_skill(self._runner, self._linked(), links, {})
         self._note(record, PairPredictionsProblem.kernels)
         for number, link in enumerate(links):
             place, (z,) = (link.effect, link.cause), link.given
@@ -289,14 +281,20 @@ class LegsOfNetwork:
             for effect, cause in zip(effects.tolist(), causes.tolist(), strict=True)
         ]
         if links:
-            f, legs = self._fields, self._legs
+            legs = self._legs
             share[effects, causes], record = partial_tests(
-                self._runner, self._series.values, self._dims, links, self._makers, budget=legs.partial_surrogates,
-                rate=legs.rate, seed=legs.seed, tau=f["tau"], exclusion_radius=f["exclusion_radius"], knn=f["knn"],
-                dtype=f["data"].dtype, there=None if self._layout is None else self._layout.there,
+                self._runner, self._linked(), links, self._makers, budget=legs.partial_surrogates, rate=legs.rate,
+                seed=legs.seed,
             )  # fmt: skip
             self._note(record, PairPredictionsProblem.kernels)
         return share
+
+    def _linked(self) -> LinkedSeries:
+        """The series of the network, and how their states are made."""
+        f = self._fields
+        options = PairOptions(f["tau"], f["exclusion_radius"], f["knn"], f["data"].dtype)
+        there = None if self._layout is None else self._layout.there
+        return LinkedSeries(self._series.values, self._dims, options, there)
 
     def _link(self, evidence: Evidence, effect: int, cause: int, given: int) -> PartialLink:
         """Each estimate at the lag at which it is best."""

@@ -12,6 +12,8 @@ from ..engines.pair_predictions import PairPredictions
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
+from ..neighbors.coordinates import delay_problem
+from ..neighbors.plan import SearchProblem
 from .effort import operations
 
 if TYPE_CHECKING:
@@ -19,6 +21,29 @@ if TYPE_CHECKING:
 
 _BLOCK_PAIRS = 4096
 Numbers = NDArray[np.int_]
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """What all pairs share.
+
+    Attributes
+    ----------
+    tau, exclusion_radius : int
+    knn : int or None
+        Neighbours; E + 1 if None.
+    dtype : str
+        What kernels compute in.
+    """
+
+    tau: int
+    exclusion_radius: int
+    knn: int | None
+    dtype: str
+
+    def search(self, E: int, Tp: int, n: int) -> SearchProblem:
+        """The search of a library of ``n`` steps."""
+        return delay_problem(E, self.tau, self.knn or E + 1, Tp, self.exclusion_radius, n, n, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -31,20 +56,13 @@ class PairPredictionsProblem:
         NaN for gaps.
     pairs : ndarray of int (n_pairs, 4)
         Library, target, embedding dimension, and Tp; pairs of one dimension, Tp and library side by side.
-    tau, exclusion_radius : int
-    knn : int or None
-        Neighbours; E + 1 if None.
-    dtype : str
-        What kernels compute in.
+    options : PairOptions
     """
 
     libraries: NDArray[Any]
     targets: NDArray[Any]
     pairs: Numbers
-    tau: int
-    exclusion_radius: int
-    knn: int | None
-    dtype: str
+    options: PairOptions
 
     kernels: ClassVar[tuple[str, ...]] = ("knn", "predict")
     unit: ClassVar[str] = "predictions"
@@ -85,10 +103,8 @@ class PairPredictionsEngine:
             rows = np.flatnonzero((pairs[:, 2] == E) & (pairs[:, 3] == Tp))
             libraries, library = np.unique(pairs[rows, 0], return_inverse=True)
             targets, target = np.unique(pairs[rows, 1], return_inverse=True)
-            engine = PairPredictions(
-                self._executor, p.libraries[:, libraries], p.targets[:, targets], E=E, tau=p.tau, Tp=Tp,
-                k=p.knn or E + 1, exclusion_radius=p.exclusion_radius, dtype=p.dtype,
-            )  # fmt: skip
+            search = p.options.search(E, Tp, len(p.libraries))
+            engine = PairPredictions(self._executor, p.libraries[:, libraries], p.targets[:, targets], search)
             try:
                 for number, predicted in engine.predict(list(zip(library.tolist(), target.tolist(), strict=True))):
                     out[rows[number]] = predicted
@@ -104,12 +120,11 @@ class PairPredictionsEngine:
 
 
 def predict_pairs(
-    runner: Runner, libraries: NDArray[Any], targets: NDArray[Any], pairs: Numbers, *, tau: int, exclusion_radius: int,
-    knn: int | None, dtype: str,
-) -> tuple[NDArray[np.float64], Record]:  # fmt: skip
+    runner: Runner, libraries: NDArray[Any], targets: NDArray[Any], pairs: Numbers, options: PairOptions
+) -> tuple[NDArray[np.float64], Record]:
     """Predictions (n_pairs, n_steps) of pairs in any order; see :class:`PairPredictionsProblem`."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0], pairs[:, 3], pairs[:, 2]))
-    problem = PairPredictionsProblem(libraries, targets, pairs[order], tau, exclusion_radius, knn, dtype)
+    problem = PairPredictionsProblem(libraries, targets, pairs[order], options)
     rho = np.empty((len(pairs), len(libraries)))
     record = runner.run(problem, ArraySink(problem.blocks(), [rho]))
     out = np.empty_like(rho)

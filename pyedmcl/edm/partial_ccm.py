@@ -22,10 +22,10 @@ from ..registry import BUDGET
 from . import arguments
 from .exceedance import counts, p_values
 from .method_choices import AnyChoice, choices_of
-from .pair_predictions_problem import PairPredictionsProblem
+from .pair_predictions_problem import PairOptions, PairPredictionsProblem
 from .pairs import pairs_arguments, with_dimensions
 from .partial_ccm_result import PartialCcm
-from .partial_links import PartialLink, PartialSkill, partial_skill
+from .partial_links import LinkedSeries, PartialLink, PartialSkill, partial_skill
 from .sequential import FIRST, SequentialTests, tell_reach
 from .surrogate import check_method, maker
 from .surrogate_draws import draw
@@ -201,14 +201,13 @@ def _tested(
     values, Tp = problem.data.series.values, problem.Tp
     others = tuple(range(2, values.shape[1]))
     steps = (Tp,) * len(others)
+    options = PairOptions(problem.tau, problem.exclusion_radius, problem.knn, problem.data.dtype)
+    series = LinkedSeries(values, dims, options)
 
     def of(causes: Sequence[int], first: int, n: int) -> tuple[PartialSkill, Record]:
         links = [PartialLink(cause, 1 - cause, others, Tp, steps, steps) for cause in causes]
         surrogates = {cause: make(n, first) for cause, make in draws.items() if cause in causes}
-        return partial_skill(
-            runner, values, dims, links, surrogates, tau=problem.tau, exclusion_radius=problem.exclusion_radius,
-            knn=problem.knn, dtype=problem.data.dtype,
-        )  # fmt: skip
+        return partial_skill(runner, series, links, surrogates)
 
     n = 0 if count is None else count or min(FIRST, budget)
     measured, record = of((0, 1), 0, n)

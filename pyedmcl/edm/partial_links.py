@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..jobs.blocks import Record
 from ..jobs.runner import Runner
-from .pair_predictions_problem import predict_pairs
+from .pair_predictions_problem import PairOptions, predict_pairs
 from .scores import pearson
 from .states import standardised
 
@@ -72,30 +72,42 @@ class PartialSkill:
     through: list[Doubles]
 
 
+@dataclass(frozen=True)
+class LinkedSeries:
+    """Series between which links are, and how their states are made.
+
+    Attributes
+    ----------
+    values : ndarray (n_steps, n_series)
+        NaN for gaps.
+    E : ndarray of int (n_series,)
+        Dimension of the states of each series.
+    options : PairOptions
+    there : ndarray of bool (n_steps,), optional
+        Rows of the data, where groups have gaps between them: no estimate stands elsewhere, so that no state of an
+        estimate reaches over a gap.
+    """
+
+    values: NDArray[Any]
+    E: NDArray[np.int_]
+    options: PairOptions
+    there: NDArray[np.bool_] | None = None
+
+
 def partial_skill(
-    runner: Runner, values: NDArray[Any], E: NDArray[np.int_], links: Sequence[PartialLink],
-    surrogates: dict[int, Doubles], *, tau: int, exclusion_radius: int, knn: int | None, dtype: str,
-    there: NDArray[np.bool_] | None = None,
-) -> tuple[PartialSkill, Record]:  # fmt: skip
+    runner: Runner, series: LinkedSeries, links: Sequence[PartialLink], surrogates: dict[int, Doubles]
+) -> tuple[PartialSkill, Record]:
     """Partial cross mapping of some links.
 
     Parameters
     ----------
     runner : Runner
-    values : ndarray (n_steps, n_series)
-        NaN for gaps.
-    E : ndarray of int (n_series,)
-        Dimension of the states of each series.
+    series : LinkedSeries
     links : sequence of PartialLink
     surrogates : dict
         Of causes: surrogates (n, n_steps), as many of each, which take the place of the cause; may be empty.
-    tau, exclusion_radius, knn, dtype
-        As for :class:`PairPredictionsProblem`.
-    there : ndarray of bool (n_steps,), optional
-        Rows of the data, where groups have gaps between them: no estimate stands elsewhere, so that no state of an
-        estimate reaches over a gap.
     """
-    options: dict[str, Any] = {"tau": tau, "exclusion_radius": exclusion_radius, "knn": knn, "dtype": dtype}
+    values, E = series.values, series.E
     targets, columns_of = _with_surrogates(values, surrogates)
     first = _Pairs()
     direct, between = [], []
@@ -103,9 +115,9 @@ def partial_skill(
         dim = int(E[link.effect])
         direct.append([first.add(link.effect, column, dim, link.Tp) for column in columns_of(link.cause)])
         between.append([first.add(link.effect, z, dim, Tp) for z, Tp, _ in link.steps])
-    estimates, record = predict_pairs(runner, values, targets, first.array(), **options)
-    if there is not None:
-        estimates[:, ~there] = np.nan
+    estimates, record = predict_pairs(runner, values, targets, first.array(), series.options)
+    if series.there is not None:
+        estimates[:, ~series.there] = np.nan
     used = sorted({place for places in between for place in places})
     through = _Pairs()
     via = [
@@ -115,8 +127,8 @@ def partial_skill(
         ]
         for link, places in zip(links, between, strict=True)
     ]
-    indirect, own = (
-        predict_pairs(runner, np.ascontiguousarray(estimates[used].T), targets, through.array(), **options)
+    indirect, new_record = (
+        predict_pairs(runner, np.ascontiguousarray(estimates[used].T), targets, through.array(), series.options)
         if used else (np.empty((0, len(values))), Record())
     )  # fmt: skip
     rho, partial = np.full((2, len(links), 1 + len(next(iter(surrogates.values()), ()))), np.nan)
@@ -129,7 +141,7 @@ def partial_skill(
             rho[number, t] = pearson(estimate, goal)
             partial[number, t] = partial_correlation(goal, estimate, given)
             skills[number][t] = [pearson(other, goal) for other in given]
-    return PartialSkill(rho, partial, skills), record.joined(own)
+    return PartialSkill(rho, partial, skills), record.joined(new_record)
 
 
 class _Pairs:

@@ -7,7 +7,6 @@ may still decide at the false discovery rate over all these links.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from ..jobs.blocks import Record, cut
 from ..jobs.runner import Runner
 from . import arguments
 from .exceedance import counts, p_values
-from .partial_links import PartialLink, partial_skill
+from .partial_links import LinkedSeries, PartialLink, partial_skill
 from .sequential import FIRST, SequentialTests
 from .surrogate import SeriesMakers
 
@@ -26,15 +25,14 @@ _NUMBERS = 1 << 25  # predictions that are held together
 
 
 def partial_tests(
-    runner: Runner, values: NDArray[Any], E: NDArray[np.int_], links: Sequence[PartialLink], makers: SeriesMakers, *,
-    budget: int, rate: float, seed: int, tau: int, exclusion_radius: int, knn: int | None, dtype: str,
-    there: NDArray[np.bool_] | None,
+    runner: Runner, series: LinkedSeries, links: Sequence[PartialLink], makers: SeriesMakers, *, budget: int,
+    rate: float, seed: int,
 ) -> tuple[Doubles, Record]:  # fmt: skip
     """P-values of links whose partial correlation is compared with those of surrogates of their causes.
 
     Parameters
     ----------
-    runner, values, E, links, tau, exclusion_radius, knn, dtype, there
+    runner, series, links
         As for :func:`partial_skill`.
     makers : SeriesMakers
         What makes the surrogates.
@@ -44,23 +42,20 @@ def partial_tests(
         False discovery rate at which links are decided.
     seed : int
     """
-    options: dict[str, Any] = {
-        "tau": tau, "exclusion_radius": exclusion_radius, "knn": knn, "dtype": dtype, "there": there,
-    }  # fmt: skip
-    n_steps, record = len(values), Record()
+    n_steps, record = len(series.values), Record()
 
     def of(which: Sequence[int], first: int, n: int) -> tuple[Doubles, Doubles]:
         """Of some links the partial correlation, and those of n surrogates from ``first`` on."""
         nonlocal record
         partials = []
         for part in cut(len(which), max(_NUMBERS // (2 * (n + 1) * n_steps), 1)):
-            some = [links[number] for number in which[part.begin : part.end]]
-            drawn = {cause: arguments.room("n", (n, n_steps)) for cause in sorted({link.cause for link in some})}
-            draws = [(out, makers.of(cause, int(E[cause])), cause) for cause, out in drawn.items()]
+            asked = [links[number] for number in which[part.begin : part.end]]
+            drawn = {cause: arguments.room("n", (n, n_steps)) for cause in sorted({link.cause for link in asked})}
+            draws = [(out, makers.of(cause, int(series.E[cause])), cause) for cause, out in drawn.items()]
             makers.drawer.draw(draws, seed, first)
-            own, more = partial_skill(runner, values, E, some, drawn, **options)
-            record = record.joined(more)
-            partials.append(own.partial)
+            skill, new_record = partial_skill(runner, series, asked, drawn)
+            record = record.joined(new_record)
+            partials.append(skill.partial)
         together = np.concatenate(partials)
         return together[:, 0], together[:, 1:]
 

@@ -16,7 +16,8 @@ from ..kernels import spec
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..neighbors.choose import SearchRequest
-from ..neighbors.coordinates import delay_problem, lay_out
+from ..neighbors.coordinates import lay_out
+from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import open_searcher
 from ..neighbors.tables import Tables
 from ..tuning.parameters import parameters
@@ -36,9 +37,8 @@ class PairPredictions:
     executor : Executor
     libraries, targets : ndarray (n_steps, n_libraries), (n_steps, n_targets)
         NaN for gaps.
-    E, tau, Tp, k, exclusion_radius : int
-    dtype : str
-        What is computed in.
+    problem : SearchProblem
+        Of one library: embedding, interval, number of neighbours and type.
     request : SearchRequest, optional
         How neighbours are searched.
     library_mask : ndarray of bool (n_steps,), optional
@@ -46,11 +46,11 @@ class PairPredictions:
     """
 
     def __init__(
-        self, executor: Executor, libraries: NDArray[Any], targets: NDArray[Any], *, E: int, tau: int, Tp: int, k: int,
-        exclusion_radius: int, dtype: str, request: SearchRequest | None = None, library_mask: Mask | None = None,
+        self, executor: Executor, libraries: NDArray[Any], targets: NDArray[Any], problem: SearchProblem,
+        request: SearchRequest | None = None, library_mask: Mask | None = None,
     ) -> None:  # fmt: skip
-        self.executor, self.n = executor, len(libraries)
-        self.problem = delay_problem(E, tau, k, Tp, exclusion_radius, self.n, self.n, dtype)
+        self.executor, self.n, self.problem = executor, len(libraries), problem
+        Tp, dtype = problem.Tp, problem.dtype
         self._libraries = condition(libraries, dtype, quiet=True).values
         self._targets = condition(targets, dtype, quiet=True)
         # What row t leads to; rows whose target lies outside the series are left out by the search itself.

@@ -82,7 +82,8 @@ def test_a_call_that_is_repeated_copies_once_each_way(device, function):
     with counting() as copies:
         found = function(series(1), **given)
     assert bits(found) == bits(expected)
-    assert (copies.uploads, copies.downloads) == (1, 1)
+    if executor.part_alignment:  # unified memory has no parts of buffers
+        assert (copies.uploads, copies.downloads) == (1, 1)
     assert executor.memory.held == before, "what is kept is in nobody's account"
     executor.sets.clear()
     assert executor.memory.held == before
