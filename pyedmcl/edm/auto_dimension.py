@@ -12,11 +12,11 @@ from .dimension_rule import DimensionRule
 from .embed_dimension import embed_dimension
 
 
-def dimensions_of(
-    x: Any, y: Any, E: Any, *, E_max: Any, E_rule: Any, tau: Any, exclusion_radius: Any, knn: Any, groups: Any = None,
-    dtype: Any, device: Any,
-) -> Any:  # fmt: skip
-    """``E`` as it was given; for "auto" what :func:`pyedmcl.embed_dimension` finds for x and for y."""
+def dimensions_of(x: Any, y: Any, E: Any, *, E_max: Any, E_rule: Any, groups: Any, **options: Any) -> Any:
+    """``E`` as it was given; for "auto" what :func:`pyedmcl.embed_dimension` finds for x and for y.
+
+    ``options`` are more arguments of that function.
+    """
     DimensionRule.parse(E_rule)
     arguments.integer("E_max", E_max, 1)
     if not isinstance(E, str):
@@ -31,8 +31,5 @@ def dimensions_of(
         if series.n_series != 1:
             raise InputError(f"E='auto': {what} has {series.n_series} columns; give E, or one column")
         named = series.renamed((what,)) if series.names == ("x0",) else series
-        dims.append(int(embed_dimension(
-            named, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn,
-            groups=of, dtype=dtype, device=device,
-        ).E))  # fmt: skip
+        dims.append(int(embed_dimension(named, E_max=E_max, E_rule=E_rule, groups=of, **options).E))
     return tuple(dims)

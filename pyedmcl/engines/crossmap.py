@@ -24,8 +24,9 @@ from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher, report
+from .asked import Asked, RhoRows, TargetColumns, Wanted
 from .compact import GAPS, TOO_WIDE, CompactTargets
-from .lookups import Lookups, TargetColumns, Wanted
+from .lookups import Lookups
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -305,11 +306,10 @@ class CrossMap:
                 for dim in tables.problem.dims:
                     begin, end = (int(row) for row in self._data.rows(dim))
                     for layer, targets in group.lookups[dim]:
-                        self._lookups.run(
-                            tables, dim, self._stage_targets(layer), (targets.begin, targets.end), (begin, end), rho,
-                            gaps=bool(self._gaps[layer]), row=layer * n + tables.first, stride=self.n,
-                            compact=targets.compact,
-                        )  # fmt: skip
+                        columns, gaps = self._stage_targets(layer), bool(self._gaps[layer])
+                        asked = Asked(dim, columns, (begin, end), gaps, targets.compact)
+                        into = RhoRows(rho, layer * n + tables.first, self.n)
+                        self._lookups.run(tables, asked, (targets.begin, targets.end), into)
         for layer, rows in enumerate(out):
             if isinstance(rows, DeviceRows):
                 deliver_skill(self.executor, rho, layer * rows.size, rows)

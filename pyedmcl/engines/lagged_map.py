@@ -24,8 +24,9 @@ from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
+from .asked import Asked, Piece, RhoRows, TargetColumns
 from .lagged_targets import Mask, Numbers, Span, rectangles
-from .lookups import Lookups, Piece, TargetColumns
+from .lookups import Lookups
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -233,19 +234,15 @@ class LaggedMap:
             asked_here = asked[tables.first : tables.first + tables.n_libraries]
             self.parameters["lookup"] = dict(self._lookups.chosen(tables.problem.k(E), max(widths)).parameters)
             row = a + tables.first
+            wanted, into = Asked(E, self._targets, predicted, self._libraries.gaps), RhoRows(rho, row, self._width)
             if marked:
-                self._lookups.run_marked(
-                    tables, E, self._targets, self._width, predicted, rho, row=row, stride=self._width,
-                    marked=int((asked_here * widths).sum()),
-                )  # fmt: skip
+                n_marked = int((asked_here * widths).sum())
+                self._lookups.run_marked(tables, wanted, self._width, into, marked=n_marked)
                 continue
             key = row, tables.n_libraries, numbers[0], asked_here.tobytes()
             if key not in self._pieces:
                 self._pieces[key] = [((begin, end), rows) for rows, begin, end in rectangles(asked_here, spans, launch)]
-            self._lookups.run_each(
-                tables, E, self._targets, self._pieces[key], predicted, rho, gaps=self._libraries.gaps, row=row,
-                stride=self._width,
-            )  # fmt: skip
+            self._lookups.run_each(tables, wanted, self._pieces[key], into)
 
     def _tables(self, E: int, a: int, b: int, Tp: int, missing: Mask | None) -> Iterator[Tables]:
         """Neighbours of libraries ``a`` to ``b - 1``, which lead to values of the targets."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..launch.sizes import open_size
 from ..neighbors.plan import KnnPass, SearchProblem
 from ..neighbors.tables import Tables
 from ..tuning.parameters import ParameterChoice
-from .compact import Codes
+from .asked import Asked, Piece, RhoRows, Wanted
 from .lookup import LookupShape, LookupShapes
 
 if TYPE_CHECKING:
@@ -30,31 +29,6 @@ if TYPE_CHECKING:
 _NARROW_MOST = 1 << 16  # steps whose numbers have 16 bits
 _NARROW_LEAST = 4, 32  # neighbours, and targets of a class, that repay it
 _GROUPS_MOST = 1 << 20  # of a launch over marked pairs
-#: A lookup that will be asked for: E, how many targets, the rows that are predicted, whether there are gaps, 16 bits.
-Wanted = tuple[int, int, tuple[int, int], bool, bool]
-#: Targets that some libraries are to predict: the first column and one past the last, and the same of libraries.
-Piece = tuple[tuple[int, int], tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class TargetColumns:
-    """Targets on the device, time-major, in the layout of the kernel.
-
-    Attributes
-    ----------
-    values : Buffer
-        [step][stride], around 0 and of magnitudes near 1, GAP where there is no value.
-    target_of : Buffer
-        Column of rho of each column.
-    stride : int
-    codes : Codes, optional
-        The same targets in 16 bits.
-    """
-
-    values: Buffer
-    target_of: Buffer
-    stride: int
-    codes: Codes | None = None
 
 
 class Lookups:
@@ -93,46 +67,27 @@ class Lookups:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
         return self._shapes.chosen(k, width)
 
-    def run(
-        self, tables: Tables, E: int, targets: TargetColumns, columns: tuple[int, int], predicted: tuple[int, int],
-        rho: Buffer, *, gaps: bool, row: int, stride: int, libraries: tuple[int, int] | None = None,
-        compact: bool = False,
-    ) -> None:  # fmt: skip
-        """Write rho of libraries of some tables against some targets.
+    def run(self, tables: Tables, asked: Asked, columns: tuple[int, int], into: RhoRows) -> None:
+        """Write rho of all libraries of some tables against some targets.
 
         Parameters
         ----------
         tables : Tables
-        E : int
-        targets : TargetColumns
+        asked : Asked
         columns : (int, int)
             The first of the targets, and one past the last.
-        predicted : (int, int)
-            The first row that is predicted, and one past the last.
-        rho : Buffer
-        gaps : bool
-            Whether any prediction or observation may be missing.
-        row, stride : int
-            Row of rho of the tables' first library; columns of rho.
-        libraries : (int, int), optional
-            The first of the tables' libraries that are looked up, and one past the last; all by default.
-        compact : bool
-            Whether targets of 16 bits are looked up, where these are enough.
+        into : RhoRows
         """
-        assert not compact or libraries is None, "repeats are counted for all libraries of the tables"
-        piece = columns, libraries or (0, tables.n_libraries)
-        self.run_each(tables, E, targets, [piece], predicted, rho, gaps=gaps, row=row, stride=stride, compact=compact)
+        self.run_each(tables, asked, [(columns, (0, tables.n_libraries))], into)
 
-    def run_each(
-        self, tables: Tables, E: int, targets: TargetColumns, pieces: Sequence[Piece], predicted: tuple[int, int],
-        rho: Buffer, *, gaps: bool, row: int, stride: int, compact: bool = False,
-    ) -> None:  # fmt: skip
-        """Write rho of several pieces, each of some of the tables' libraries against some targets, as :meth:`run` does.
+    def run_each(self, tables: Tables, asked: Asked, pieces: Sequence[Piece], into: RhoRows) -> None:
+        """Write rho of several pieces, each of some of the tables' libraries against some targets.
 
-        What follows from the size of a piece is found once for all that are alike: of many small pieces the host's part
+        Those of targets in 16 bits are to be of all libraries of the tables, for which repeats are counted. What
+        follows from the size of a piece is found once for all that are alike: of many small pieces the host's part
         would else take longer than the device's.
         """
-        k, (t_begin, t_end) = tables.problem.k(E), predicted
+        E, targets, (t_begin, t_end), k = asked.E, asked.targets, asked.predicted, tables.problem.k(asked.E)
         pacer = self._pacer(k)
         table_begin, table_step = tables.begin(E), tables.begin(E, 1) - tables.begin(E)
         plans: dict[tuple[int, int], tuple[LookupShape, dict[str, Any], Kernel, dict[str, Any]]] = {}
@@ -140,18 +95,21 @@ class Lookups:
             n, width = last - first, end - begin
             predictions = float(max(t_end - t_begin, 1) * n)
             if (width, n) not in plans:
-                shape, values = self._planned(tables.knn_pass, E, width, n, predictions, gaps=gaps, compact=compact)
-                fixed = self._fixed(tables, targets, predicted, rho, stride, values) | {"n_libraries": n}
+                shape, values = self._planned(
+                    tables.knn_pass, E, width, n, predictions, gaps=asked.gaps, compact=asked.compact
+                )
+                fixed = self._fixed(tables, asked, into, values) | {"n_libraries": n}
                 if values["k"] == 0:
                     fixed["any_k"] = k
                 plans[width, n] = shape, values, self._kernel("lookup", values), fixed
             shape, values, kernel, fixed = plans[width, n]
             table = table_begin + first * table_step
-            own = {**fixed, "column_end": end, "first_library": row + first, "table_begin": table}
+            of_piece = {**fixed, "column_end": end, "first_library": into.row + first, "table_begin": table}
             special: dict[str, Any] = {}
-            if compact:
+            if asked.compact:
                 assert targets.codes is not None
-                repeats = targets.codes.made_by.repeats(tables, E, predicted)
+                assert n == tables.n_libraries, "repeats are counted for all libraries of the tables"
+                repeats = targets.codes.made_by.repeats(tables, E, asked.predicted)
                 special = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
             blocks = -(-width // shape.columns)
             if blocks > shape.blocks:  # the next one alike may be launched in fewer parts, once the rate is known
@@ -161,31 +119,28 @@ class Lookups:
                 n_blocks = min(shape.blocks, blocks - block)
                 event = self._executor.launch(
                     kernel, (n_blocks * shape.slices * shape.group,), (shape.group,), n_slices=shape.slices,
-                    column_begin=begin + block * shape.columns, **{**own, **special},
+                    column_begin=begin + block * shape.columns, **{**of_piece, **special},
                 )  # fmt: skip
                 pacer.launched(event, shape.cost * predictions * n_blocks)
-                if targets.codes is not None and compact:
+                if targets.codes is not None and asked.compact:
                     first_column = begin + block * shape.columns
                     of_launch = first_column, min(first_column + n_blocks * shape.columns, end)
-                    targets.codes.made_by.mark(repeats, of_launch, targets.target_of, (row + first, n), stride, rho)
-                    self._again(values, own, *of_launch)
+                    targets.codes.made_by.mark(
+                        repeats, of_launch, targets.target_of, (into.row + first, n), into.stride, into.buffer
+                    )
+                    self._again(values, of_piece, *of_launch)
 
-    def _fixed(
-        self, tables: Tables, targets: TargetColumns, predicted: tuple[int, int], rho: Buffer, stride: int,
-        values: Mapping[str, Any],
-    ) -> dict[str, Any]:  # fmt: skip
+    def _fixed(self, tables: Tables, asked: Asked, into: RhoRows, values: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments that all pieces of some tables share."""
+        targets, (t_begin, t_end) = asked.targets, asked.predicted
         return {
-            "targets": targets.values, "weights": tables.values, "target_of": targets.target_of, "rho": rho,
+            "targets": targets.values, "weights": tables.values, "target_of": targets.target_of, "rho": into.buffer,
             "rows": self._narrow_rows(tables, values) if values["narrow_rows"] else tables.rows,
-            "target_stride": targets.stride, "n_rows": self._n_steps, "t_begin": predicted[0], "t_end": predicted[1],
-            "Tp": tables.problem.Tp, "rho_stride": stride, "table_rows": tables.knn_pass.table_rows,
+            "target_stride": targets.stride, "n_rows": self._n_steps, "t_begin": t_begin, "t_end": t_end,
+            "Tp": tables.problem.Tp, "rho_stride": into.stride, "table_rows": tables.knn_pass.table_rows,
         }  # fmt: skip
 
-    def run_marked(
-        self, tables: Tables, E: int, targets: TargetColumns, width: int, predicted: tuple[int, int], rho: Buffer, *,
-        row: int, stride: int, marked: int,
-    ) -> None:  # fmt: skip
+    def run_marked(self, tables: Tables, asked: Asked, width: int, into: RhoRows, *, marked: int) -> None:
         """Write rho of all libraries of some tables against the first targets, where it is MARKED, and nowhere else.
 
         Many small pieces leave most of a device idle, each for a launch; one launch over all of them does not. There
@@ -193,21 +148,21 @@ class Lookups:
 
         Parameters
         ----------
-        tables, E, targets, predicted, rho, row, stride
+        tables, asked, into
             As for :meth:`run`.
         width : int
             How many targets.
         marked : int
             How many pairs are marked, roughly.
         """
-        k, n = tables.problem.k(E), tables.n_libraries
+        k, n, (t_begin, t_end) = tables.problem.k(asked.E), tables.n_libraries, asked.predicted
         full = {
             "k": k, "dtype": self._dtype, "gaps": False, "table_tile": tables.knn_pass.table_tile, "narrow_rows": False,
         }  # fmt: skip
         shape, values = self._planned_again(full, width, n)
         kernel, pacer = self._kernel("lookup", values), self._pacer(k, "lookup of marked pairs")
-        fixed = self._fixed(tables, targets, predicted, rho, stride, values)
-        cost = 2.0 * (k + 5) * max(predicted[1] - predicted[0], 1) * max(marked, 1) / shape.blocks
+        fixed = self._fixed(tables, asked, into, values)
+        cost = 2.0 * (k + 5) * max(t_end - t_begin, 1) * max(marked, 1) / shape.blocks
         # Few pairs are marked: a group has one library, or nothing to do.
         slices = min(n, _GROUPS_MOST // shape.blocks + 1)
         block = 0
@@ -215,8 +170,8 @@ class Lookups:
             n_blocks = min(pacer.units(cost), shape.blocks - block)
             event = self._executor.launch(
                 kernel, (n_blocks * slices * shape.group,), (shape.group,), **fixed, n_libraries=n,
-                first_library=row, table_begin=tables.begin(E), column_begin=block * shape.columns, column_end=width,
-                n_slices=slices,
+                first_library=into.row, table_begin=tables.begin(asked.E), column_begin=block * shape.columns,
+                column_end=width, n_slices=slices,
             )  # fmt: skip
             pacer.launched(event, cost * n_blocks)
             block += n_blocks

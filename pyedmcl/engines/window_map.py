@@ -19,7 +19,8 @@ from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
 from ..neighbors.window_search import Overlapping, WindowSearch, windows_share
-from .lookups import Lookups, Piece, TargetColumns
+from .asked import Asked, Piece, RhoRows, TargetColumns
+from .lookups import Lookups
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -175,6 +176,5 @@ class _Sweep:
                 libraries = max(window * self._n, first) - first, min((window + 1) * self._n, end) - first
                 pieces[some].append(((begin, begin + count), libraries))
         for some, alike in pieces.items():
-            self._lookups.run_each(
-                tables, E, columns, alike, (t_begin, t_end), rho, gaps=some, row=first, stride=self._n_targets
-            )
+            asked = Asked(E, columns, (t_begin, t_end), some)
+            self._lookups.run_each(tables, asked, alike, RhoRows(rho, first, self._n_targets))

@@ -10,12 +10,12 @@ from typing import Any
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..device.session import executor_for
-from ..tuning.database import Database, new_session
+from ..tuning.database import Database
 from ..tuning.key import tuning_key
 from .measure import Bench
 from .outcome import Settings
 from .problems import names, problem, tuned_spec
-from .search import Tuning
+from .search import Session, Tuning
 
 log = logging.getLogger(__name__)
 
@@ -70,14 +70,15 @@ def tune(
     if case is None:
         log.info("the kernel %s has no tuning problem like %s of %s", spec.name, dict(specialisation), dict(sizes))
         return
-    database, session = Database(), new_session()
+    database = Database()
+    session = Session(info, database, _SETTINGS)
     backend = Bench(executor_for(info))
     until = time.monotonic() + budget
-    outcome = Tuning(backend, tuned_spec(spec.name), case, info, database, session, _SETTINGS, until).run()
+    outcome = Tuning(backend, tuned_spec(spec.name), case, session, until).run()
     wanted = tuning_key(spec, specialisation, info, sizes)
     if outcome.key is None:
         log.warning("%s could not be tuned: %s", spec.name, outcome.note)
     elif outcome.key != wanted:
         # The case is a little different, or its engine asks for several things: what was asked for is answered too.
-        trial = database.start(wanted, outcome.parameters, session=session, case=case.text(), final=True)
+        trial = database.start(wanted, outcome.parameters, session=session.name, case=case.text(), final=True)
         database.finish(trial, status="ok", seconds=[outcome.seconds], note="from a case like it")

@@ -13,13 +13,12 @@ from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..errors import InputError
 from ..kernels import NAMES
-from ..tuning.database import Database, new_session
-from ..tuning.key import TuningKey
+from ..tuning.database import Database
 from .isolate import Workers
 from .outcome import Settings, Standing
 from .problem import TuningCase
 from .problems import names, problem, tuned_spec
-from .search import Tuning
+from .search import Session, Tuning
 from .space import Space
 
 WORKER = (sys.executable, "-m", "pyedmcl.tuner.worker")
@@ -136,9 +135,7 @@ def tune(
     plans = plan(kernels, mode, info, budget)
     depth = DEPTH[mode]
     settings = replace(depth.settings, seed=seed, resume=not fresh)
-    database = database or Database()
-    session = new_session()
-    claimed: set[TuningKey] = set()
+    session = Session(info, database or Database(), settings, report)
     end = time.monotonic() + budget if budget is not None else math.inf
     cores = os.cpu_count() or 1
     # More processes than cores compile no faster, and each holds a context on the device.
@@ -155,4 +152,4 @@ def tune(
                 until = now + (end - now) * one.weight / sum(p.weight for p in plans[number:])
             workers.until = until + _GRACE
             kernel = tuned_spec(one.case.kernel)
-            yield Tuning(workers, kernel, one.case, info, database, session, settings, until, report, claimed).run()
+            yield Tuning(workers, kernel, one.case, session, until).run()

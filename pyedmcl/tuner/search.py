@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from statistics import median
 from typing import Any
 
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
-from ..tuning.database import Database
+from ..tuning.database import Database, new_session
 from ..tuning.key import TuningKey, canonical, tuning_key
 from ..tuning.parameters import source
 from .duel import compare, winner
@@ -37,6 +38,31 @@ _FINALISTS = 3
 _RESERVE_MOST = 0.4
 
 
+@dataclass(frozen=True)
+class Session:
+    """What the cases of one tuning share.
+
+    Attributes
+    ----------
+    info : DeviceInfo
+    database : Database
+    settings : Settings
+    report : callable, optional
+        Called with the standing whenever it changes.
+    name : str
+        Of the session, in the database.
+    claimed : set of TuningKey
+        Keys of its cases, whose outcome is not replaced by what comes along with another one.
+    """
+
+    info: DeviceInfo
+    database: Database
+    settings: Settings
+    report: Callable[[Standing], None] | None = None
+    name: str = field(default_factory=new_session)
+    claimed: set[TuningKey] = field(default_factory=set)
+
+
 class Tuning:
     """One kernel, one problem, one device.
 
@@ -45,30 +71,21 @@ class Tuning:
     backend : Backend
     spec : KernelSpec
     case : TuningCase
-    info : DeviceInfo
-    database : Database
-    session : str
-    settings : Settings
+    session : Session
     until : float
         Moment (of ``time.monotonic``) at which it should have ended.
-    report : callable, optional
-        Called with the standing whenever it changes.
-    claimed : set of TuningKey, optional
-        Keys of other cases of the same session, whose outcome is not replaced by what comes along with this one.
     """
 
     def __init__(
-        self, backend: Backend, spec: KernelSpec, case: TuningCase, info: DeviceInfo, database: Database, session: str,
-        settings: Settings, until: float, report: Callable[[Standing], None] | None = None,
-        claimed: set[TuningKey] | None = None,
-    ) -> None:  # fmt: skip
-        self.backend, self.spec, self.case, self.info = backend, spec, case, info
-        self.settings, self.until = settings, until
+        self, backend: Backend, spec: KernelSpec, case: TuningCase, session: Session, until: float
+    ) -> None:
+        self.backend, self.spec, self.case, self.info = backend, spec, case, session.info
+        self.settings, self.until = session.settings, until
         self.standing = Standing(case)
         self._begun = time.monotonic()
-        self._report = report or (lambda standing: None)
-        self._claimed = claimed if claimed is not None else set()
-        self._trials = Trials(database, session, self.standing, self._say)
+        self._report = session.report or (lambda standing: None)
+        self._claimed = session.claimed
+        self._trials = Trials(session.database, session.name, self.standing, self._say)
         self._starts: list[Mapping[str, Any]] = []
         self._sample_wall = self._compile_wall = self._cold = 0.0
 

@@ -17,7 +17,7 @@ from tuning_helpers import best_of
 from pyedmcl.kernels import spec
 from pyedmcl.tuner import search
 from pyedmcl.tuner.outcome import Settings
-from pyedmcl.tuner.search import Tuning, winner
+from pyedmcl.tuner.search import Session, Tuning, winner
 from pyedmcl.tuner.space import Space
 from pyedmcl.tuner.strategies import STRATEGIES, ask
 from pyedmcl.tuning import wisdom
@@ -104,8 +104,8 @@ def test_strategies_of_a_large_space_do_not_walk_through_it():
 
 def tune(database, backend=None, *, session="s1", until=math.inf, **settings):
     backend = backend or Scripted()
-    tuning = Tuning(backend, PAPER, CASE, INTEL, database, session, Settings(batch=4, **settings), until)
-    return tuning.run()
+    shared = Session(INTEL, database, Settings(batch=4, **settings), name=session)
+    return Tuning(backend, PAPER, CASE, shared, until).run()
 
 
 def test_the_best_is_kept_with_its_gain(database):

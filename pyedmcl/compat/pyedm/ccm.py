@@ -124,9 +124,11 @@ def CCM(
         raise InputError(f"CCM: Tp={Tp} leads beyond all {len(data)} rows")
     room("CCM: knn", (len(data), max(knn, 1)))
     sizes = library_sizes(libSizes, E, len(data))
+    drawing = Drawing(sizes, sample, knn if knn > 0 else E + 1, exclusionRadius, seed)
     valid = frames.mask(validLib, len(data), "CCM")
     rho = np.array([
-        _direction(data, library, goal, sizes, sample, E, Tp, knn, tau, exclusionRadius, seed, embedded, valid)
+        _direction(data, library, data[library] if embedded else Embed(data, E=E, tau=tau, columns=library),
+                   future(frames.doubles(data[goal[0]], "CCM"), Tp), valid, drawing)
         for library, goal in ((one, other), (other, one))
     ])  # fmt: skip
     mean = means(rho)
@@ -147,48 +149,70 @@ def CCM(
     return task if returnObject else task.libMeans
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """Which sub-libraries are drawn, and how they predict.
+
+    Attributes
+    ----------
+    sizes : list of int
+    samples : int
+        Sub-libraries of each size.
+    k, radius : int
+        Neighbours; rows around a predicted one that are none.
+    seed : int or None
+    anew : bool
+        Whether draws begin anew for each size.
+    """
+
+    sizes: list[int]
+    samples: int
+    k: int
+    radius: int
+    seed: int | None
+    anew: bool = True
+
+
 def _direction(
-    data: Any, library: list[str], goal: list[str], sizes: list[int], samples: int, E: int, Tp: int, knn: int, tau: int,
-    radius: int, seed: int | None, embedded: bool, valid: Mask | None,
-) -> Doubles:  # fmt: skip
+    data: Any, library: list[str], embedding: Any, future_target: Doubles, valid: Mask | None, drawing: Drawing
+) -> Doubles:
     """rho (n_sizes, samples) of one direction."""
-    states = frames.doubles(data[library] if embedded else Embed(data, E=E, tau=tau, columns=library), "CCM")
-    future_target = future(frames.doubles(data[goal[0]], "CCM"), Tp)
+    states = frames.doubles(embedding, "CCM")
     usable = np.isfinite(states).all(axis=1) & np.isfinite(future_target) & np.isfinite(data[library[0]].to_numpy())
     if valid is not None:
         usable &= valid
     rows = np.flatnonzero(usable)
-    k = knn if knn > 0 else E + 1
-    if len(rows) < k + 1:
-        raise InputError(f"CCM: {library[0]!r} has {len(rows)} rows with a state and a target; {k + 1} are needed")
+    least = drawing.k + 1
+    if len(rows) < least:
+        raise InputError(f"CCM: {library[0]!r} has {len(rows)} rows with a state and a target; {least} are needed")
     # Only these rows are drawn, and only these are predicted.
     future_targets = np.where(usable, future_target, np.nan)
-    rho: Doubles = sampled_skill(states, future_targets[None], rows, sizes, samples, k, radius, seed)[0]
+    rho: Doubles = sampled_skill(states, future_targets[None], rows, drawing)[0]
     return rho
 
 
 def sampled_skill(
-    states: Doubles, future_targets: Doubles, rows: NDArray[np.int64], sizes: list[int], samples: int, k: int,
-    radius: int, seed: int | None, anew: bool = True,
-) -> Doubles:  # fmt: skip
-    """rho (n_targets, n_sizes, samples) for pyEDM's own draws among ``rows``, which may begin anew for each size.
+    states: Doubles, future_targets: Doubles, rows: NDArray[np.int64], drawing: Drawing
+) -> Doubles:
+    """rho (n_targets, n_sizes, samples) for pyEDM's own draws among ``rows``.
 
     Rows that have fewer than k neighbours are not predicted, as in pyEDM.
     """
     executor = open_device(None)
     dtype = "float64" if executor.info.fp64 else "float32"
-    n, out = len(states), np.full((len(future_targets), len(sizes), samples), np.nan)
-    entropy = np.random.SeedSequence(seed).entropy
-    for place, size in enumerate(sizes):
+    samples = drawing.samples
+    n, out = len(states), np.full((len(future_targets), len(drawing.sizes), samples), np.nan)
+    entropy = np.random.SeedSequence(drawing.seed).entropy
+    for place, size in enumerate(drawing.sizes):
         drawn = min(size, len(rows))
-        count = min(k, drawn - 1)
-        if anew or place == 0:
+        count = min(drawing.k, drawn - 1)
+        if drawing.anew or place == 0:
             generator = np.random.default_rng(np.random.SeedSequence(entropy))
         members = np.zeros((samples, n), bool)
         for sample in range(samples):
             members[sample, rows[generator.choice(len(rows), size=drawn, replace=False)]] = True
         shared = np.broadcast_to(members, (len(future_targets), 1, samples, n))
-        library_states = given_states(states, k=count, Tp=0, exclusion_radius=radius, dtype=dtype)
+        library_states = given_states(states, k=count, Tp=0, exclusion_radius=drawing.radius, dtype=dtype)
         engine = SampledSkill(executor, library_states, future_targets, least=count)
         try:
             pairs = [CcmPair(0, goal, (0, 0)) for goal in range(len(future_targets))]
