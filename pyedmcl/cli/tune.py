@@ -71,12 +71,12 @@ def tune(
         else:
             document = _tune(talk, only, info, mode=mode, budget=rest, seed=seed, fresh=fresh)
     if searches:
-        given = tune_neighbors.seconds_for(mode, share)
+        search_seconds = tune_neighbors.seconds_for(mode, share)
         if explain:
-            document[tune_neighbors.NAME] = tune_neighbors.explain(talk, info, given)
+            document[tune_neighbors.NAME] = tune_neighbors.explain(talk, info, search_seconds)
         else:
             with _ended_in_order():
-                document[tune_neighbors.NAME] = tune_neighbors.measure(talk, info, given)
+                document[tune_neighbors.NAME] = tune_neighbors.measure(talk, info, search_seconds)
     talk.document(document)
 
 

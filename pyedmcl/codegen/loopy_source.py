@@ -91,10 +91,10 @@ def shaping_values(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         raise BuildError(f"loopy text {name}: no value for {', '.join(absent)}")
     shaping = {n: values[n] if isinstance(values[n], str) else int(values[n]) for n in maker.names}
     for key, value in shaping.items():
-        known: tuple[str, ...] = {"dtype": DTYPES}.get(key, ())
-        if known and value not in known:
-            raise BuildError(f"loopy text {name}: {key} = {value!r} is not one of {', '.join(known)}")
-        if not known and not (isinstance(value, int) and value >= 1):
+        choices: tuple[str, ...] = {"dtype": DTYPES}.get(key, ())
+        if choices and value not in choices:
+            raise BuildError(f"loopy text {name}: {key} = {value!r} is not one of {', '.join(choices)}")
+        if not choices and not (isinstance(value, int) and value >= 1):
             raise BuildError(f"loopy text {name}: {key} = {value!r} must be a whole number from 1 on")
     return shaping
 

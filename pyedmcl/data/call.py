@@ -146,8 +146,8 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         passed: dict[str, Any] = dict(zip(names, args, strict=False)) | kwargs
         kept = {name: _plain(value) for name, value in passed.items() if name not in _OMITTED}
-        known = {name: value for name, value in kept.items() if value is not _LEFT_OUT}
-        token = _call.set(Call(function.__name__, known))
+        arguments = {name: value for name, value in kept.items() if value is not _LEFT_OUT}
+        token = _call.set(Call(function.__name__, arguments))
         try:
             return function(*args, **kwargs)
         finally:

@@ -60,9 +60,9 @@ def select(
 def leaves_out(labels: Sequence[object], columns: Sequence[str | int] | str | int | None) -> bool:
     """Whether ``columns`` says what to leave out: names with a minus before them, which no label has."""
     wanted = column_names("columns", columns) or []
-    own = {str(label) for label in labels}
+    names = {str(label) for label in labels}
     return bool(wanted) and all(
-        isinstance(item, str) and item[:1] == "-" and item not in own and item[1:] in own for item in wanted
+        isinstance(item, str) and item[:1] == "-" and item not in names and item[1:] in names for item in wanted
     )
 
 

@@ -138,8 +138,8 @@ def _units_of(data: Any, labels: Sequence[object]) -> dict[str, str] | None:
     else:
         attrs = getattr(data, "attrs", None)
         units = attrs.get("units") if isinstance(attrs, Mapping) else None
-        own = units if isinstance(units, Mapping) else dict.fromkeys(names, units)
-        told = {str(name): unit for name, unit in own.items()}
+        units_of_columns = units if isinstance(units, Mapping) else dict.fromkeys(names, units)
+        told = {str(name): unit for name, unit in units_of_columns.items()}
     return {name: unit for name, unit in told.items() if name in names and isinstance(unit, str) and unit} or None
 
 

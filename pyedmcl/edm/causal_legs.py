@@ -153,12 +153,12 @@ class LegsOfNetwork:
                 (cause, Forecast(effect, companions(evidence, verdict, effect, cause, int(through[effect, cause]))))
                 for effect, cause in zip(effects[here].tolist(), causes[here].tolist(), strict=True)
             ]
-            p_values, record = p_of_forecasts(
+            of_part, record = p_of_forecasts(
                 self._runner, self._series.values, self._dims, links, tau=f["tau"],
                 exclusion_radius=f["exclusion_radius"], knn=f["knn"], dtype=f["data"].dtype,
             )  # fmt: skip
             self._note(record, ForecastsProblem.kernels)
-            p[effects[here], causes[here]] = p_values
+            p[effects[here], causes[here]] = of_part
         return p
 
     def _note(self, record: Record, kernels: Sequence[str]) -> None:

@@ -86,9 +86,9 @@ def tell_doubtful(names: Sequence[str], E: NDArray[np.int_], rho: Doubles) -> No
     rho : ndarray (n_series, E_max)
     """
     highest = rho.shape[1]
-    known = np.where(np.isnan(rho), -np.inf, rho)
-    at = known[np.arange(len(E)), E - 1]
-    least = (known >= at[:, None] - _NEARLY).argmax(axis=1) + 1
+    skill_of_all = np.where(np.isnan(rho), -np.inf, rho)
+    at = skill_of_all[np.arange(len(E)), E - 1]
+    least = (skill_of_all >= at[:, None] - _NEARLY).argmax(axis=1) + 1
     flat = (at >= _SKILL) & (least + _FLAT <= E)
     end = (at >= _SKILL) & (highest == E) & (highest > 1) & ~flat
     if end.any():

@@ -78,8 +78,8 @@ class _KeptEngine:
         record = Record()
         for part in cut(len(block), self._rows):
             begin, end = block.begin + part.begin, block.begin + part.end
-            own = replace(block, begin=begin, end=end)
-            rows = self._engine.block(own, None, functools.partial(_report, report, part.begin))
+            part_block = replace(block, begin=begin, end=end)
+            rows = self._engine.block(part_block, None, functools.partial(_report, report, part.begin))
             selection.add_rows(rows.arrays[0], begin)
             record = record.joined(rows.record)
         return BlockResult([selection.edges()], record)

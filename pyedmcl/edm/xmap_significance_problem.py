@@ -116,16 +116,16 @@ class XmapSignificanceEngine:
         targets: list[int] = []
         libraries = np.zeros(p.total, bool)
         for j in range(block.begin, block.end):
-            own = wanted[:, j]
-            if not own.any():
+            libraries_of_target = wanted[:, j]
+            if not libraries_of_target.any():
                 continue
-            both, lookups = libraries | own, lookup - search
-            apart = (int(libraries.sum()) + int(own.sum())) * search
-            apart += (int(libraries.sum()) * len(targets) + int(own.sum())) * lookups
+            both, lookups = libraries | libraries_of_target, lookup - search
+            apart = (int(libraries.sum()) + int(libraries_of_target.sum())) * search
+            apart += (int(libraries.sum()) * len(targets) + int(libraries_of_target.sum())) * lookups
             joined = int(both.sum()) * (search + (len(targets) + 1) * lookups)
             if targets and (len(targets) == self._batch or joined > apart):
                 yield np.array(targets)
-                targets, both = [], own
+                targets, both = [], libraries_of_target
             targets.append(j)
             libraries = both
         if targets:

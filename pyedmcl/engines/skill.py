@@ -79,8 +79,8 @@ def skill_sums(
     series = np.ascontiguousarray(observed_of, dtype=np.int32)
     n_pairs = len(series)
     begin, end = (
-        np.ascontiguousarray(np.broadcast_to(np.asarray(given, np.int32), n_pairs))
-        for given in (t_begin, n_rows if t_end is None else t_end)
+        np.ascontiguousarray(np.broadcast_to(np.asarray(row, np.int32), n_pairs))
+        for row in (t_begin, n_rows if t_end is None else t_end)
     )
     check_dtype(executor, dtype)
     itemsize = np.dtype(dtype).itemsize
@@ -89,8 +89,8 @@ def skill_sums(
     if n_pairs == 0 or n_rows == 0:
         return sums
     kernel_spec = spec("skill")
-    given = {"dtype": dtype, "chunk": CHUNK}
-    values = {**given, **parameters(kernel_spec, given, executor.info).parameters}
+    specialisation = {"dtype": dtype, "chunk": CHUNK}
+    values = {**specialisation, **parameters(kernel_spec, specialisation, executor.info).parameters}
     kernel = build(executor, kernel_spec, values)
     n_chunks, wg = -(-n_rows // CHUNK), values["wg"]
     pair_bytes = n_chunks * len(SUMS) * itemsize

@@ -85,8 +85,8 @@ COMMON = {
 def labels_of(result: Any, names: Any) -> dict[str, Label]:
     """Labels of some names, as far as there are any, by the rules of the result's class."""
     kind = type(result)
-    known: Mapping[str, Label] = {**({} if kind.series_label else COMMON), **kind.column_labels}
-    label_of = {str(name): known.get(str(name), kind.series_label) for name in names}
+    label_by_name: Mapping[str, Label] = {**({} if kind.series_label else COMMON), **kind.column_labels}
+    label_of = {str(name): label_by_name.get(str(name), kind.series_label) for name in names}
     unit = _unit_of_data(result)
     return {
         name: label._replace(unit=_OF_DATA[label.unit].format(unit)) if unit and label.unit in _OF_DATA else label

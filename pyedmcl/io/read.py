@@ -118,14 +118,14 @@ def _read(
         if not is_zarr:
             raise InputError(f"{what}: this is a folder, not a file of series; known formats: {_known()}")
         inner = ".zarr"
-    known = [one for one in _FORMATS if inner in one.suffixes and (suffix == inner or one.read is read_text)]
-    if dataset is not None and not (known and known[0].several):
+    suitable = [one for one in _FORMATS if inner in one.suffixes and (suffix == inner or one.read is read_text)]
+    if dataset is not None and not (suitable and suitable[0].several):
         several = ", ".join(one.name for one in _FORMATS if one.several)
         raise InputError(f"{what}: dataset= chooses an array of a file of these formats: {several}; leave it out here")
-    if not known:
+    if not suitable:
         raise InputError(f"{what}: unknown format {suffix or '(no suffix)'!r}; known are {_known()}")
-    named = (dataset,) if known[0].several else ()
-    return known[0].read(path, *named, wanted, time_column, what)
+    named = (dataset,) if suitable[0].several else ()
+    return suitable[0].read(path, *named, wanted, time_column, what)
 
 
 def _known() -> str:

@@ -205,8 +205,8 @@ class Job:
 
     def _keep(self, blocks: Sequence[Block], answer: Message) -> None:
         info = answer["device"]
-        known = next(iter(self.infos.values()), info)
-        of_one_kind([known, info], self._kernels)
+        first_info = next(iter(self.infos.values()), info)
+        of_one_kind([first_info, info], self._kernels)
         self.infos.setdefault((answer["worker"], info.id), info)
         add_tuning(self.tuning, answer["tuning"])
         self._speed = self._units(blocks) / max(answer["seconds"], 1e-6)

@@ -264,8 +264,8 @@ class XmapStore(StoredMap):
         """
         data, digest = records.pack_E(E, self.shape[1])
         with self._writing("E"):
-            known = records.digests_of_E(self.path)
-            if self._done.entries and known and digest not in known:
+            digests = records.digests_of_E(self.path)
+            if self._done.entries and digests and digest not in digests:
                 raise StoreMismatchError(
                     f"{self.path}: {len(self._done.entries)} blocks were computed with another E than the one found "
                     "now: choose another output path, or start again with resume=False"

@@ -40,8 +40,8 @@ def coefficients(
     """
     values = np.asarray(result.coefficients, np.float64)
     time, when = moments(result)
-    own = unit_of(getattr(result, "name", ""))
-    labels = [f"C0 [{as_label(own)}]" if own else "C0", *(_slope(str(name), own) for name in result.names)]
+    y_unit = unit_of(getattr(result, "name", ""))
+    labels = [f"C0 [{as_label(y_unit)}]" if y_unit else "C0", *(_slope(str(name), y_unit) for name in result.names)]
     if len(labels) > _PANELS:
         figure = new_figure(9.0, min(1.6 + 0.22 * len(labels), 12))
         last = figure.add_subplot()

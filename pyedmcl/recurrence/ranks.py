@@ -245,8 +245,8 @@ class Ranks:
         rest = rank - below
         sorted_out = rest <= self._values["next"]
         if sorted_out.any():
-            below = np.where(low >= 0, _values(np.maximum(low, 0), self.dtype), self.dtype.type(-1))
-            following = self._next(below, begin)
+            least = np.where(low >= 0, _values(np.maximum(low, 0), self.dtype), self.dtype.type(-1))
+            following = self._next(least, begin)
             limits[sorted_out] = following[rows, np.clip(rest, 1, self._values["next"]) - 1][sorted_out]
         return np.where(cells > 0, limits, -1)
 

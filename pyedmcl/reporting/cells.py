@@ -49,8 +49,8 @@ def reduced(
 
 def packed(cells: NDArray[np.float64]) -> dict[str, Any]:
     """Cells as text: 16 bits each from the least to the largest value, little end first; the lowest number is NaN."""
-    known = cells[np.isfinite(cells)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    finite_cells = cells[np.isfinite(cells)]
+    low, high = (float(finite_cells.min()), float(finite_cells.max())) if finite_cells.size else (0.0, 0.0)
     steps = np.full(cells.shape, -32768, "<i2")
     finite = np.isfinite(cells)
     step = (high - low) / 65534 or 1e-9

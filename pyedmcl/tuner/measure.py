@@ -109,11 +109,11 @@ class Bench:
             with tuned.open(recorder, case) as go:
                 answer = {name: np.array(values) for name, values in go().items()}
                 seconds = recorder.seconds(tuned.timed())
-            known = self._reference(case)
-            if known is None:
+            reference = self._reference(case)
+            if reference is None:
                 self._answers = {_place(case, parameters): answer}
             else:
-                require_same(answer, known, tuned.tolerance)
+                require_same(answer, reference, tuned.tolerance)
             return Reply("ok", (seconds,))
 
         return self._guarded(case, parameters, first)

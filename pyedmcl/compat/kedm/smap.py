@@ -124,11 +124,11 @@ def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, th
                 rows_alike = [row for row in members if len(twins[row]) == count]
                 if not rows_alike:
                     continue
-                own = np.array([twins[row][0] if count == 1 else -(n + 2) for row in rows_alike], np.int64)
+                left_out = np.array([twins[row][0] if count == 1 else -(n + 2) for row in rows_alike], np.int64)
                 left = len(kept) - count
                 if left:
                     used = np.array([local * len(kept) / left])
-                    predicted[rows_alike] = engine.fit(asked[rows_alike], own, used).predicted[0]
+                    predicted[rows_alike] = engine.fit(asked[rows_alike], left_out, used).predicted[0]
         finally:
             engine.release()
     return predicted

@@ -83,8 +83,8 @@ def _less_than(problem: RqaProblem, arithmetic: str) -> tuple[Floats, ...]:
 
     Shape (), or (n_columns,) where each column has its own.
     """
-    own = problem.column_limits
-    outer: Floats = np.asarray(problem.outer_limits()[0] if own is None else own, arithmetic)
+    column_limits = problem.column_limits
+    outer: Floats = np.asarray(problem.outer_limits()[0] if column_limits is None else column_limits, arithmetic)
     above = np.asarray(np.inf, arithmetic)
     limits = [outer if problem.strict else np.nextafter(outer, above)]
     corridor = problem.inner_limits()

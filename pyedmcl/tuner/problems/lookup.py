@@ -65,9 +65,9 @@ class LookupProblem(OneWayProblem):
                    int(units(info, 500, 1200, 1 << 30) * 1e6 / search))  # fmt: skip
         # Whole rounds of the most that a group looks up at once: what is left over counts for little in a job.
         libraries = max(min(most // _AT_ONCE * _AT_ONCE or most, libraries), 1)
-        given = {"k": k, "dtype": dtype, "gaps": False, "columns": targets}
+        specialisation = {"k": k, "dtype": dtype, "gaps": False, "columns": targets}
         return self.named(f"k={k}", f"{libraries} x {targets} targets", f"{rows} rows", rows=rows, targets=targets,
-                          libraries=libraries, E=max(min(k - 1, 20), 1), given=given)  # fmt: skip
+                          libraries=libraries, E=max(min(k - 1, 20), 1), given=specialisation)  # fmt: skip
 
     def usual(self, case: TuningCase) -> Any:
         n = case.numbers

@@ -54,8 +54,9 @@ class OrderProblem(TuningProblem):
     ) -> TuningCase:  # fmt: skip
         """A case of so many states, or of a part of those of a common problem."""
         states = states or units(info, 30_000, 8_000, most=1 << 20) // part
-        given = {"E": E, "tau": tau, "dtype": dtype, "axes": axes, "leaf": leaf or (32 if scalar(info) else 16)}
-        return self.named(f"E={E}", f"{axes} axes", f"{states:,} states", states=states, given=given)
+        leaf = leaf or (32 if scalar(info) else 16)
+        specialisation = {"E": E, "tau": tau, "dtype": dtype, "axes": axes, "leaf": leaf}
+        return self.named(f"E={E}", f"{axes} axes", f"{states:,} states", states=states, given=specialisation)
 
     @contextmanager
     def _ordering(

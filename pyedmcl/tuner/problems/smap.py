@@ -58,10 +58,10 @@ class SmapProblem(OneWayProblem):
         """A case of ``n`` library rows, or a part of so many."""
         n = n or _rows(info)
         n = n if part == 1 else max(n // part, 300)
-        given = {"coordinates": E, "regressors": E + 1, "limited": limited, "dtype": dtype}
+        specialisation = {"coordinates": E, "regressors": E + 1, "limited": limited, "dtype": dtype}
         return self.named(
             f"E={E}", f"{n:,} rows", f"{thetas} theta", f"knn={_KNN}" * limited, "ridge" * ridge,
-            rows=n, thetas=thetas, ridge=ridge, given=given,
+            rows=n, thetas=thetas, ridge=ridge, given=specialisation,
         )  # fmt: skip
 
     def usual(self, case: TuningCase) -> Any:

@@ -52,16 +52,16 @@ class SmapMapProblem(OneWayProblem):
     ) -> TuningCase:
         # Some tens of milliseconds.
         most = int((2e12 if scalar(info) else 2e9) / rows**2 / (targets + 60 * E))
-        given = {"E": E, "gaps": False, "dtype": dtype}
+        specialisation = {"E": E, "gaps": False, "dtype": dtype}
         if self.kernel in ("smap_white", "smap_gram"):
-            given["penalised"] = ridge
+            specialisation["penalised"] = ridge
         if self.kernel == "smap_gram":
-            given["slopes"] = False
+            specialisation["slopes"] = False
         if self.kernel == "smap_map":
-            given["matrix_units"] = False  # which prescribe all that could be tuned
+            specialisation["matrix_units"] = False  # which prescribe all that could be tuned
         return self.named(
             f"E={E}", f"{targets} targets", f"{rows:,} rows", "ridge" * ridge, rows=rows, targets=targets,
-            libraries=max(min(most, targets), 1), ridge=ridge, given=given,
+            libraries=max(min(most, targets), 1), ridge=ridge, given=specialisation,
         )  # fmt: skip
 
     def usual(self, case: TuningCase) -> Any:
