@@ -36,11 +36,12 @@ def check(
     from ..data.columns import many
 
     with talk.progress("checking") as report:
-        told = pyedmcl.check(series, E_max=E_max, groups=labels, progress=report)
-    talk.summary(f"{input}: {told.n_series:,} series of {told.n_steps:,} rows, {many(len(told.remarks), 'remark')}")
+        checked = pyedmcl.check(series, E_max=E_max, groups=labels, progress=report)
+    size = f"{checked.n_series:,} series of {checked.n_steps:,} rows"
+    talk.summary(f"{input}: {size}, {many(len(checked.remarks), 'remark')}")
     remarks = []
-    for remark in told.remarks:
+    for remark in checked.remarks:
         text = in_options(remark.text, running().command, others=("surrogate", "regular"))
         talk.summary(f"  {replace(remark, text=text)}")
         remarks.append({"code": remark.code, "series": remark.series, "text": text})
-    talk.document({"n_series": told.n_series, "n_steps": told.n_steps, "remarks": remarks})
+    talk.document({"n_series": checked.n_series, "n_steps": checked.n_steps, "remarks": remarks})

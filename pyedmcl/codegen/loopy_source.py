@@ -186,18 +186,18 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _installed(purpose: str) -> str:
     """Version of an installed loopy that can be used, found without importing it. Raises MissingExtraError."""
-    there = {}
+    version = {}
     for package, (least, below) in _REQUIRED.items():
         try:
-            there[package] = metadata.version(package)
+            version[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             raise missing_extra(package, "loopy", purpose) from None
-        if not least <= _numbers(there[package]) < below:
+        if not least <= _numbers(version[package]) < below:
             wanted = f"{package}>={'.'.join(map(str, least))},<{'.'.join(map(str, below))}"
             raise MissingExtraError(
-                f"{purpose} needs {wanted}, but {package} {there[package]} is installed: pip install 'pyedmcl[loopy]'"
+                f"{purpose} needs {wanted}, but {package} {version[package]} is installed: pip install 'pyedmcl[loopy]'"
             )
-    return there["loopy"]
+    return version["loopy"]
 
 
 def _loopy(purpose: str) -> Any:

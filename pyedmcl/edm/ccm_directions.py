@@ -253,10 +253,10 @@ def library_sizes(lib_sizes: Any, directions: Sequence[Direction], name: str = "
         )
     if lib_sizes is None:
         return tuple(np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist())
-    asked = arguments.several(name, lib_sizes)
-    if not asked:
+    requested = arguments.several(name, lib_sizes)
+    if not requested:
         raise InputError(f"{name}={shown(lib_sizes)}: at least one library size is needed")
-    sizes = [arguments.integer(name, size) for size in asked]
+    sizes = [arguments.integer(name, size) for size in requested]
     for size in sizes:
         if size < least:
             raise InputError(f"{name}: {size} rows are too few for {least - 1} neighbours; at least {least} are needed")

@@ -64,8 +64,8 @@ def library_sizes(lib_sizes: Any, problem: CcmMatrixProblem, most: int) -> tuple
     if lib_sizes is None:
         sizes = np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist()
         return tuple(sizes)
-    asked = arguments.several("lib_sizes", lib_sizes)
-    sizes = [arguments.integer("lib_sizes", size) for size in asked]
+    requested = arguments.several("lib_sizes", lib_sizes)
+    sizes = [arguments.integer("lib_sizes", size) for size in requested]
     for size in sizes:
         if not least <= size <= most:
             raise InputError(

@@ -49,11 +49,11 @@ def partial_tests(
         nonlocal record
         partials = []
         for part in cut(len(which), max(_NUMBERS // (2 * (n + 1) * n_steps), 1)):
-            asked = [links[number] for number in which[part.begin : part.end]]
-            drawn = {cause: arguments.room("n", (n, n_steps)) for cause in sorted({link.cause for link in asked})}
+            part_links = [links[number] for number in which[part.begin : part.end]]
+            drawn = {cause: arguments.room("n", (n, n_steps)) for cause in sorted({link.cause for link in part_links})}
             draws = [(out, makers.of(cause, int(series.E[cause])), cause) for cause, out in drawn.items()]
             makers.drawer.draw(draws, seed, first)
-            skill, new_record = partial_skill(runner, series, asked, drawn)
+            skill, new_record = partial_skill(runner, series, part_links, drawn)
             record = record.joined(new_record)
             partials.append(skill.partial)
         together = np.concatenate(partials)

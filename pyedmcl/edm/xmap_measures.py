@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..engines.pair_predictions import PairPredictions
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
-from ..neighbors.coordinates import delay_problem
 from .measures import measure
+from .pair_predictions_problem import PairOptions
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -66,11 +66,10 @@ class MeasuredXmapEngine:
         targets, E = p.aimed.series.values, np.array(p.E, int)
         for dim in np.unique(E).tolist():
             columns = np.flatnonzero(dim == E)
-            n, k = len(targets), p.knn or dim + 1
-            search = delay_problem(dim, p.tau, k, p.Tp, p.exclusion_radius, n, n, p.data.dtype)
+            n, options = len(targets), PairOptions(p.tau, p.exclusion_radius, p.knn, p.data.dtype)
             library_mask = None if rows is None else rows.library_mask(n, dim, p.tau, p.Tp)
             engine = PairPredictions(
-                self._executor, libraries, targets[:, columns], search, p.search, library_mask
+                self._executor, libraries, targets[:, columns], options.search(dim, p.Tp, n), p.search, library_mask
             )
             pairs = [(i, j) for i in range(len(block)) for j in range(len(columns))]
             held: list[tuple[int, int]] = []

@@ -24,8 +24,8 @@ from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher, report
-from .asked import Asked, RhoRows, TargetColumns, Wanted
 from .compact import GAPS, TOO_WIDE, CompactTargets
+from .lookup_request import LookupRequest, RhoRows, TargetColumns, Wanted
 from .lookups import Lookups
 
 if TYPE_CHECKING:
@@ -307,9 +307,9 @@ class CrossMap:
                     begin, end = (int(row) for row in self._data.rows(dim))
                     for layer, targets in group.lookups[dim]:
                         columns, gaps = self._stage_targets(layer), bool(self._gaps[layer])
-                        asked = Asked(dim, columns, (begin, end), gaps, targets.compact)
+                        request = LookupRequest(dim, columns, (begin, end), gaps, targets.compact)
                         into = RhoRows(rho, layer * n + tables.first, self.n)
-                        self._lookups.run(tables, asked, (targets.begin, targets.end), into)
+                        self._lookups.run(tables, request, (targets.begin, targets.end), into)
         for layer, rows in enumerate(out):
             if isinstance(rows, DeviceRows):
                 deliver_skill(self.executor, rho, layer * rows.size, rows)

@@ -24,8 +24,8 @@ from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
-from .asked import Asked, Piece, RhoRows, TargetColumns
 from .lagged_targets import Mask, Numbers, Span, rectangles
+from .lookup_request import LookupRequest, Piece, RhoRows, TargetColumns
 from .lookups import Lookups
 
 if TYPE_CHECKING:
@@ -231,18 +231,19 @@ class LaggedMap:
         spans = [self._spans[number] for number in numbers]
         widths = [span.end - span.begin for span in spans]
         for tables in self._tables(E, a, b, Tp, missing):
-            asked_here = asked[tables.first : tables.first + tables.n_libraries]
+            pairs = asked[tables.first : tables.first + tables.n_libraries]
             self.parameters["lookup"] = dict(self._lookups.chosen(tables.problem.k(E), max(widths)).parameters)
             row = a + tables.first
-            wanted, into = Asked(E, self._targets, predicted, self._libraries.gaps), RhoRows(rho, row, self._width)
+            request = LookupRequest(E, self._targets, predicted, self._libraries.gaps)
+            into = RhoRows(rho, row, self._width)
             if marked:
-                n_marked = int((asked_here * widths).sum())
-                self._lookups.run_marked(tables, wanted, self._width, into, marked=n_marked)
+                n_marked = int((pairs * widths).sum())
+                self._lookups.run_marked(tables, request, self._width, into, marked=n_marked)
                 continue
-            key = row, tables.n_libraries, numbers[0], asked_here.tobytes()
+            key = row, tables.n_libraries, numbers[0], pairs.tobytes()
             if key not in self._pieces:
-                self._pieces[key] = [((begin, end), rows) for rows, begin, end in rectangles(asked_here, spans, launch)]
-            self._lookups.run_each(tables, wanted, self._pieces[key], into)
+                self._pieces[key] = [((begin, end), rows) for rows, begin, end in rectangles(pairs, spans, launch)]
+            self._lookups.run_each(tables, request, self._pieces[key], into)
 
     def _tables(self, E: int, a: int, b: int, Tp: int, missing: Mask | None) -> Iterator[Tables]:
         """Neighbours of libraries ``a`` to ``b - 1``, which lead to values of the targets."""

@@ -20,8 +20,8 @@ from ..launch.sizes import open_size
 from ..neighbors.plan import KnnPass, SearchProblem
 from ..neighbors.tables import Tables
 from ..tuning.parameters import ParameterChoice
-from .asked import Asked, Piece, RhoRows, Wanted
 from .lookup import LookupShape, LookupShapes
+from .lookup_request import LookupRequest, Piece, RhoRows, Wanted
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor, Kernel
@@ -67,27 +67,27 @@ class Lookups:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
         return self._shapes.chosen(k, width)
 
-    def run(self, tables: Tables, asked: Asked, columns: tuple[int, int], into: RhoRows) -> None:
+    def run(self, tables: Tables, request: LookupRequest, columns: tuple[int, int], into: RhoRows) -> None:
         """Write rho of all libraries of some tables against some targets.
 
         Parameters
         ----------
         tables : Tables
-        asked : Asked
+        request : LookupRequest
         columns : (int, int)
             The first of the targets, and one past the last.
         into : RhoRows
         """
-        self.run_each(tables, asked, [(columns, (0, tables.n_libraries))], into)
+        self.run_each(tables, request, [(columns, (0, tables.n_libraries))], into)
 
-    def run_each(self, tables: Tables, asked: Asked, pieces: Sequence[Piece], into: RhoRows) -> None:
+    def run_each(self, tables: Tables, request: LookupRequest, pieces: Sequence[Piece], into: RhoRows) -> None:
         """Write rho of several pieces, each of some of the tables' libraries against some targets.
 
         Those of targets in 16 bits are to be of all libraries of the tables, for which repeats are counted. What
         follows from the size of a piece is found once for all that are alike: of many small pieces the host's part
         would else take longer than the device's.
         """
-        E, targets, (t_begin, t_end), k = asked.E, asked.targets, asked.predicted, tables.problem.k(asked.E)
+        E, targets, (t_begin, t_end), k = request.E, request.targets, request.predicted, tables.problem.k(request.E)
         pacer = self._pacer(k)
         table_begin, table_step = tables.begin(E), tables.begin(E, 1) - tables.begin(E)
         plans: dict[tuple[int, int], tuple[LookupShape, dict[str, Any], Kernel, dict[str, Any]]] = {}
@@ -96,9 +96,9 @@ class Lookups:
             predictions = float(max(t_end - t_begin, 1) * n)
             if (width, n) not in plans:
                 shape, values = self._planned(
-                    tables.knn_pass, E, width, n, predictions, gaps=asked.gaps, compact=asked.compact
+                    tables.knn_pass, E, width, n, predictions, gaps=request.gaps, compact=request.compact
                 )
-                fixed = self._fixed(tables, asked, into, values) | {"n_libraries": n}
+                fixed = self._fixed(tables, request, into, values) | {"n_libraries": n}
                 if values["k"] == 0:
                     fixed["any_k"] = k
                 plans[width, n] = shape, values, self._kernel("lookup", values), fixed
@@ -106,10 +106,10 @@ class Lookups:
             table = table_begin + first * table_step
             of_piece = {**fixed, "column_end": end, "first_library": into.row + first, "table_begin": table}
             special: dict[str, Any] = {}
-            if asked.compact:
+            if request.compact:
                 assert targets.codes is not None
                 assert n == tables.n_libraries, "repeats are counted for all libraries of the tables"
-                repeats = targets.codes.made_by.repeats(tables, E, asked.predicted)
+                repeats = targets.codes.made_by.repeats(tables, E, request.predicted)
                 special = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
             blocks = -(-width // shape.columns)
             if blocks > shape.blocks:  # the next one alike may be launched in fewer parts, once the rate is known
@@ -122,7 +122,7 @@ class Lookups:
                     column_begin=begin + block * shape.columns, **{**of_piece, **special},
                 )  # fmt: skip
                 pacer.launched(event, shape.cost * predictions * n_blocks)
-                if targets.codes is not None and asked.compact:
+                if targets.codes is not None and request.compact:
                     first_column = begin + block * shape.columns
                     of_launch = first_column, min(first_column + n_blocks * shape.columns, end)
                     targets.codes.made_by.mark(
@@ -130,9 +130,11 @@ class Lookups:
                     )
                     self._again(values, of_piece, *of_launch)
 
-    def _fixed(self, tables: Tables, asked: Asked, into: RhoRows, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _fixed(
+        self, tables: Tables, request: LookupRequest, into: RhoRows, values: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Arguments that all pieces of some tables share."""
-        targets, (t_begin, t_end) = asked.targets, asked.predicted
+        targets, (t_begin, t_end) = request.targets, request.predicted
         return {
             "targets": targets.values, "weights": tables.values, "target_of": targets.target_of, "rho": into.buffer,
             "rows": self._narrow_rows(tables, values) if values["narrow_rows"] else tables.rows,
@@ -140,7 +142,7 @@ class Lookups:
             "Tp": tables.problem.Tp, "rho_stride": into.stride, "table_rows": tables.knn_pass.table_rows,
         }  # fmt: skip
 
-    def run_marked(self, tables: Tables, asked: Asked, width: int, into: RhoRows, *, marked: int) -> None:
+    def run_marked(self, tables: Tables, request: LookupRequest, width: int, into: RhoRows, *, marked: int) -> None:
         """Write rho of all libraries of some tables against the first targets, where it is MARKED, and nowhere else.
 
         Many small pieces leave most of a device idle, each for a launch; one launch over all of them does not. There
@@ -148,20 +150,20 @@ class Lookups:
 
         Parameters
         ----------
-        tables, asked, into
+        tables, request, into
             As for :meth:`run`.
         width : int
             How many targets.
         marked : int
             How many pairs are marked, roughly.
         """
-        k, n, (t_begin, t_end) = tables.problem.k(asked.E), tables.n_libraries, asked.predicted
+        k, n, (t_begin, t_end) = tables.problem.k(request.E), tables.n_libraries, request.predicted
         full = {
             "k": k, "dtype": self._dtype, "gaps": False, "table_tile": tables.knn_pass.table_tile, "narrow_rows": False,
         }  # fmt: skip
         shape, values = self._planned_again(full, width, n)
         kernel, pacer = self._kernel("lookup", values), self._pacer(k, "lookup of marked pairs")
-        fixed = self._fixed(tables, asked, into, values)
+        fixed = self._fixed(tables, request, into, values)
         cost = 2.0 * (k + 5) * max(t_end - t_begin, 1) * max(marked, 1) / shape.blocks
         # Few pairs are marked: a group has one library, or nothing to do.
         slices = min(n, _GROUPS_MOST // shape.blocks + 1)
@@ -170,7 +172,7 @@ class Lookups:
             n_blocks = min(pacer.units(cost), shape.blocks - block)
             event = self._executor.launch(
                 kernel, (n_blocks * slices * shape.group,), (shape.group,), **fixed, n_libraries=n,
-                first_library=into.row, table_begin=tables.begin(asked.E), column_begin=block * shape.columns,
+                first_library=into.row, table_begin=tables.begin(request.E), column_begin=block * shape.columns,
                 column_end=width, n_slices=slices,
             )  # fmt: skip
             pacer.launched(event, cost * n_blocks)

@@ -31,7 +31,10 @@ Doubles = NDArray[np.float64]
 
 
 def _reach(low: Doubles, high: Doubles, middle: Doubles) -> Doubles:
-    """The largest distance of the values of each row from a middle: differences round in the order of the values."""
+    """The largest distance of the values of each row from a middle.
+
+    It is that of the least or of the largest value, also after rounding, which keeps the order of differences.
+    """
     distance: Doubles = np.maximum(np.abs(low - middle), np.abs(high - middle))
     return distance
 

@@ -19,7 +19,7 @@ from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
 from ..neighbors.window_search import Overlapping, WindowSearch, windows_share
-from .asked import Asked, Piece, RhoRows, TargetColumns
+from .lookup_request import LookupRequest, Piece, RhoRows, TargetColumns
 from .lookups import Lookups
 
 if TYPE_CHECKING:
@@ -176,5 +176,5 @@ class _Sweep:
                 libraries = max(window * self._n, first) - first, min((window + 1) * self._n, end) - first
                 pieces[some].append(((begin, begin + count), libraries))
         for some, alike in pieces.items():
-            asked = Asked(E, columns, (t_begin, t_end), some)
-            self._lookups.run_each(tables, asked, alike, RhoRows(rho, first, self._n_targets))
+            request = LookupRequest(E, columns, (t_begin, t_end), some)
+            self._lookups.run_each(tables, request, alike, RhoRows(rho, first, self._n_targets))

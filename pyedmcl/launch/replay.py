@@ -88,7 +88,7 @@ def replayed(
             for step in sequence.steps:
                 step(unmeasured, inputs, outputs, numbers or {})
         except BaseException:
-            with suppress(LaunchError):  # nothing may use the buffers when they serve others
+            with suppress(LaunchError, DeviceMemoryError):  # nothing may use the buffers when they serve others
                 unmeasured.finish()
             held.release()
             raise
@@ -108,7 +108,8 @@ def _recorded(
             outcome = work(cast("Executor", recorder))
         buffers = recorder.buffers()
         if buffers is not None:
-            with suppress(DeviceMemoryError):  # the work is done, and is done in the same way next time
+            # The work is done. Where its buffers cannot be joined, the next call does it in the same way.
+            with suppress(LaunchError, DeviceMemoryError):
                 steps = recorder.join(buffers)
                 buffers.sequence = _Sequence(steps, tuple(asked.items()), outcome, threading.get_ident())
                 executor.sets.keep(place, buffers)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_MOST_JOINT = 1 << 16  # bytes: to copy a larger array on the host once more takes as long as to begin a copy
+_MOST_JOINT = 1 << 16  # bytes of an array: larger ones gain less, since the host copies them once more
 
 
 class NamedNumber(float):
@@ -89,7 +89,7 @@ class Launch:
         return cls(kernel, global_size, local_size, arguments, named)
 
     def __call__(self, executor: Executor, inputs: Arrays, outputs: Arrays, numbers: Mapping[str, float]) -> Any:
-        of_this_call = {argument: numbers[name] for argument, name in self.named.items()} if self.named else {}
+        of_this_call = {argument: numbers[name] for argument, name in self.named.items()}
         executor.launch(self.kernel, self.global_size, self.local_size, **{**self.arguments, **of_this_call})
 
 

@@ -15,7 +15,7 @@ from ..tuning.key import tuning_key
 from .measure import Bench
 from .outcome import Settings
 from .problems import names, problem, tuned_spec
-from .search import Session, Tuning
+from .search import Tuning, TuningSession
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def tune(
         log.info("the kernel %s has no tuning problem like %s of %s", spec.name, dict(specialisation), dict(sizes))
         return
     database = Database()
-    session = Session(info, database, _SETTINGS)
+    session = TuningSession(info, database, _SETTINGS)
     backend = Bench(executor_for(info))
     until = time.monotonic() + budget
     outcome = Tuning(backend, tuned_spec(spec.name), case, session, until).run()

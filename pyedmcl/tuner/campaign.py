@@ -18,7 +18,7 @@ from .isolate import Workers
 from .outcome import Settings, Standing
 from .problem import TuningCase
 from .problems import names, problem, tuned_spec
-from .search import Session, Tuning
+from .search import Tuning, TuningSession
 from .space import Space
 
 WORKER = (sys.executable, "-m", "pyedmcl.tuner.worker")
@@ -135,7 +135,7 @@ def tune(
     plans = plan(kernels, mode, info, budget)
     depth = DEPTH[mode]
     settings = replace(depth.settings, seed=seed, resume=not fresh)
-    session = Session(info, database or Database(), settings, report)
+    session = TuningSession(info, database or Database(), settings, report)
     end = time.monotonic() + budget if budget is not None else math.inf
     cores = os.cpu_count() or 1
     # More processes than cores compile no faster, and each holds a context on the device.

@@ -39,7 +39,7 @@ _RESERVE_MOST = 0.4
 
 
 @dataclass(frozen=True)
-class Session:
+class TuningSession:
     """What the cases of one tuning share.
 
     Attributes
@@ -71,13 +71,13 @@ class Tuning:
     backend : Backend
     spec : KernelSpec
     case : TuningCase
-    session : Session
+    session : TuningSession
     until : float
         Moment (of ``time.monotonic``) at which it should have ended.
     """
 
     def __init__(
-        self, backend: Backend, spec: KernelSpec, case: TuningCase, session: Session, until: float
+        self, backend: Backend, spec: KernelSpec, case: TuningCase, session: TuningSession, until: float
     ) -> None:
         self.backend, self.spec, self.case, self.info = backend, spec, case, session.info
         self.settings, self.until = session.settings, until

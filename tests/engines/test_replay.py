@@ -100,19 +100,34 @@ def test_devices_without_parts_of_buffers_copy_one_by_one(device, recordings, mo
     executor.sets.clear()
 
 
-def test_a_device_without_memory_for_joint_buffers_keeps_nothing(one_device, recordings, monkeypatch):
+@pytest.mark.parametrize("reason", [DeviceMemoryError, LaunchError])
+def test_where_buffers_cannot_be_joined_nothing_is_kept(one_device, recordings, monkeypatch, reason):
     expected, executor = bits(alone(series(1), one_device, E=3)), open_device(one_device)
     executor.sets.clear()
     recordings.clear()
 
     def refused(self, buffers):
-        raise DeviceMemoryError("none left")
+        raise reason("not to be had")
 
     with monkeypatch.context() as patch:
         patch.setattr(OpenCLExecutor, "join", refused)
         for _ in range(2):
             assert bits(pyedmcl.simplex(series(1), E=3, device=one_device)) == expected
     assert len(recordings) == 2
+
+
+def test_a_device_that_gives_one_queue_only_uses_that(one_device, recordings, monkeypatch):
+    executor, expected = open_device(one_device), bits(alone(series(1), one_device, E=3))
+    recordings.clear()
+
+    def refused(*given, **options):
+        raise executor.errors[0]("CREATE_QUEUE", -6)
+
+    monkeypatch.setattr(executor, "_unmeasured", None)
+    monkeypatch.setattr(executor.cl, "CommandQueue", refused)
+    assert executor.unmeasured() is executor
+    assert bits(pyedmcl.simplex(series(1), E=3, device=one_device)) == expected
+    assert not recordings, "it went through the copies and launches of the first call"
 
 
 def test_local_fits_of_other_rows_and_kinds(device):

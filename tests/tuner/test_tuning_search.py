@@ -17,7 +17,7 @@ from tuning_helpers import best_of
 from pyedmcl.kernels import spec
 from pyedmcl.tuner import search
 from pyedmcl.tuner.outcome import Settings
-from pyedmcl.tuner.search import Session, Tuning, winner
+from pyedmcl.tuner.search import Tuning, TuningSession, winner
 from pyedmcl.tuner.space import Space
 from pyedmcl.tuner.strategies import STRATEGIES, ask
 from pyedmcl.tuning import wisdom
@@ -104,7 +104,7 @@ def test_strategies_of_a_large_space_do_not_walk_through_it():
 
 def tune(database, backend=None, *, session="s1", until=math.inf, **settings):
     backend = backend or Scripted()
-    shared = Session(INTEL, database, Settings(batch=4, **settings), name=session)
+    shared = TuningSession(INTEL, database, Settings(batch=4, **settings), name=session)
     return Tuning(backend, PAPER, CASE, shared, until).run()
 
 

@@ -124,11 +124,11 @@ def CCM(
         raise InputError(f"CCM: Tp={Tp} leads beyond all {len(data)} rows")
     room("CCM: knn", (len(data), max(knn, 1)))
     sizes = library_sizes(libSizes, E, len(data))
-    drawing = Drawing(sizes, sample, knn if knn > 0 else E + 1, exclusionRadius, seed)
+    to_draw = SubLibraryDraws(sizes, sample, knn if knn > 0 else E + 1, exclusionRadius, seed)
     valid = frames.mask(validLib, len(data), "CCM")
     rho = np.array([
         _direction(data, library, data[library] if embedded else Embed(data, E=E, tau=tau, columns=library),
-                   future(frames.doubles(data[goal[0]], "CCM"), Tp), valid, drawing)
+                   future(frames.doubles(data[goal[0]], "CCM"), Tp), valid, to_draw)
         for library, goal in ((one, other), (other, one))
     ])  # fmt: skip
     mean = means(rho)
@@ -150,7 +150,7 @@ def CCM(
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SubLibraryDraws:
     """Which sub-libraries are drawn, and how they predict.
 
     Attributes
@@ -174,7 +174,7 @@ class Drawing:
 
 
 def _direction(
-    data: Any, library: list[str], embedding: Any, future_target: Doubles, valid: Mask | None, drawing: Drawing
+    data: Any, library: list[str], embedding: Any, future_target: Doubles, valid: Mask | None, to_draw: SubLibraryDraws
 ) -> Doubles:
     """rho (n_sizes, samples) of one direction."""
     states = frames.doubles(embedding, "CCM")
@@ -182,17 +182,17 @@ def _direction(
     if valid is not None:
         usable &= valid
     rows = np.flatnonzero(usable)
-    least = drawing.k + 1
+    least = to_draw.k + 1
     if len(rows) < least:
         raise InputError(f"CCM: {library[0]!r} has {len(rows)} rows with a state and a target; {least} are needed")
     # Only these rows are drawn, and only these are predicted.
     future_targets = np.where(usable, future_target, np.nan)
-    rho: Doubles = sampled_skill(states, future_targets[None], rows, drawing)[0]
+    rho: Doubles = sampled_skill(states, future_targets[None], rows, to_draw)[0]
     return rho
 
 
 def sampled_skill(
-    states: Doubles, future_targets: Doubles, rows: NDArray[np.int64], drawing: Drawing
+    states: Doubles, future_targets: Doubles, rows: NDArray[np.int64], to_draw: SubLibraryDraws
 ) -> Doubles:
     """rho (n_targets, n_sizes, samples) for pyEDM's own draws among ``rows``.
 
@@ -200,19 +200,19 @@ def sampled_skill(
     """
     executor = open_device(None)
     dtype = "float64" if executor.info.fp64 else "float32"
-    samples = drawing.samples
-    n, out = len(states), np.full((len(future_targets), len(drawing.sizes), samples), np.nan)
-    entropy = np.random.SeedSequence(drawing.seed).entropy
-    for place, size in enumerate(drawing.sizes):
+    samples = to_draw.samples
+    n, out = len(states), np.full((len(future_targets), len(to_draw.sizes), samples), np.nan)
+    entropy = np.random.SeedSequence(to_draw.seed).entropy
+    for place, size in enumerate(to_draw.sizes):
         drawn = min(size, len(rows))
-        count = min(drawing.k, drawn - 1)
-        if drawing.anew or place == 0:
+        count = min(to_draw.k, drawn - 1)
+        if to_draw.anew or place == 0:
             generator = np.random.default_rng(np.random.SeedSequence(entropy))
         members = np.zeros((samples, n), bool)
         for sample in range(samples):
             members[sample, rows[generator.choice(len(rows), size=drawn, replace=False)]] = True
         shared = np.broadcast_to(members, (len(future_targets), 1, samples, n))
-        library_states = given_states(states, k=count, Tp=0, exclusion_radius=drawing.radius, dtype=dtype)
+        library_states = given_states(states, k=count, Tp=0, exclusion_radius=to_draw.radius, dtype=dtype)
         engine = SampledSkill(executor, library_states, future_targets, least=count)
         try:
             pairs = [CcmPair(0, goal, (0, 0)) for goal in range(len(future_targets))]

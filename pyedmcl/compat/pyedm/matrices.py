@@ -14,7 +14,7 @@ from ...edm.states import future
 from ...errors import InputError, MissingExtraError, shown
 from ..checked import checked
 from . import frames
-from .ccm import Drawing, sampled_skill
+from .ccm import SubLibraryDraws, sampled_skill
 from .embed import Embed
 from .plots import pyplot
 from .simplex import Simplex
@@ -197,8 +197,8 @@ class CCM_Matrix:
             if len(rows) < E + 2:
                 continue
             others = [j for j in range(m) if j != i]
-            drawing = Drawing(self.libSizes, self.sample, E + 1, self.exclusionRadius, self.seed, anew=False)
-            rho = sampled_skill(states, future_targets[others], rows, drawing)
+            to_draw = SubLibraryDraws(self.libSizes, self.sample, E + 1, self.exclusionRadius, self.seed, anew=False)
+            rho = sampled_skill(states, future_targets[others], rows, to_draw)
             tensor[i, others] = means(rho)
         self.tensor = tensor
         share = np.asarray(self.libSizes, float) / n

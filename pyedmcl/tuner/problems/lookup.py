@@ -24,8 +24,9 @@ _GAPPY = 7
 _COMPARED = [0, _GAPPY]
 # k, steps, targets, and libraries of a launch, as E = 3 for all and E = 1..20 evenly ask for them. On GPUs jobs of
 # 2,000 series x 3,780 steps, 1,000 x 8,528, 154 x 1,600, 8,000 x 96 and 82 x 10,608; on processors 1,000 x 1,000,
-# 154 x 1,600 and 82 x 4,000. Most of a mixed job's lookups have 12 to 21 neighbours. Large maps of one E ask for as
-# many neighbours of all targets: parameters of 100 targets took up to twice as long for 2,000 (docs/design/lookup.md).
+# 154 x 1,600 and 82 x 4,000. Most of a mixed job's lookups have 12 to 21 neighbours. A large map of one
+# E looks up many neighbours of all targets, for which parameters of 100 targets take up to twice as long
+# (docs/design/lookup.md).
 _JOBS_OF_GPUS = (
     (4, 3780, 2000, 2000), (16, 3780, 100, 127), (4, 8528, 1000, 1000), (16, 8528, 50, 64), (16, 96, 400, 578),
     (4, 96, 8000, 2048), (4, 1600, 154, 154), (16, 1600, 8, 35), (16, 10608, 4, 5), (4, 10608, 82, 82),

@@ -38,7 +38,7 @@ class TargetColumns:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LookupRequest:
     """What tables are looked up for.
 
     Attributes
