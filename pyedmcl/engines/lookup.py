@@ -134,10 +134,13 @@ class LookupShapes:
     def _widen(self, chosen: dict[str, Any], width: int) -> None:
         """Let a staged group own as many targets as local memory has room for, with fewer libraries at once.
 
-        Parameters are tuned for lengths of which the longest is four times the shortest. What fits the longest is less
-        than what fits the others, and groups of twice the targets read tables half as often.
+        Tuned parameters serve lengths of which the longest is four times the shortest. They may own as few targets as
+        the longest leaves room for. Groups of twice the targets read tables half as often. Only targets of 32 bits were
+        measured (docs/design/lookup.md).
         """
-        if not chosen["stage"] or chosen["row_lanes"] != STRANDS or self._n_libraries < _MANY_LIBRARIES:
+        if not chosen["stage"] or chosen["row_lanes"] != STRANDS or self._dtype != "float32":
+            return
+        if self._n_libraries < _MANY_LIBRARIES:
             return
         lanes = chosen["lanes"] * chosen["vectors"]
         legal = next(each.values for each in spec("lookup").tunables if each.name == "target_lanes")

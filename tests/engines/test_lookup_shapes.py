@@ -75,12 +75,13 @@ def test_a_group_takes_as_many_targets_as_local_memory_holds_and_its_banks_yield
     with using(lookup=narrow):
         shapes = {steps: LookupShapes(NVIDIA, steps, "float32", 1000).shape(11, 2000, 1000, lambda cost: 10**9)
                   for steps in (600, 1600, 3780)}  # fmt: skip
+        double = LookupShapes(NVIDIA, 600, "float64", 1000).shape(11, 2000, 1000, lambda cost: 10**9)
         few = LookupShapes(NVIDIA, 600, "float32", 100).shape(11, 2000, 100, lambda cost: 10**9)
         slim = LookupShapes(NVIDIA, 600, "float32", 1000).shape(11, 9, 1000, lambda cost: 10**9)
     # 128 bytes of a step, half of them, and no more than was asked for: 227 KiB hold no twice as many.
     assert {steps: shape.columns for steps, shape in shapes.items()} == {600: 32, 1600: 16, 3780: 8}
     assert {shape.group for shape in shapes.values()} == {512}
-    assert few.columns == 8
+    assert few.columns == double.columns == 8
     assert slim.columns <= 16
     with using(lookup={**narrow, "target_lanes": 3}):  # twice as many is no value of that parameter
         odd = LookupShapes(NVIDIA, 600, "float32", 1000).shape(11, 2000, 1000, lambda cost: 10**9)
