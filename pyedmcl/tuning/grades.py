@@ -77,18 +77,30 @@ def ranked(stored: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = (
     shipped : iterable of Entry
         What came with the package.
     """
-    suitable = []
+    near = []
     for from_package, entries in ((False, stored), (True, shipped)):
         for order, entry in enumerate(entries):
             if (entry.key.kernel, entry.key.digest) != (key.kernel, key.digest):
                 continue
             lost, grade = predicted_loss(entry.key, key), "shipped" if from_package else _grade(entry.key, key)
-            if lost is None or lost > _LOSS_OF_DEFAULTS:
-                continue
-            lost += _LOSS_OF_SHIPPED * from_package
-            if entry.gain is None or lost == 0 or math.log2(entry.gain) >= _RISK * lost:
-                suitable.append((lost, from_package, order, grade, entry))
-    return [(grade, entry) for *_, grade, entry in sorted(suitable, key=lambda item: item[:3])]
+            if lost is not None and lost <= _LOSS_OF_DEFAULTS:
+                near.append((lost + _LOSS_OF_SHIPPED * from_package, from_package, order, grade, entry))
+    suitable, doubted = [], set()
+    for lost, from_package, _, grade, entry in sorted(near, key=lambda item: item[:3]):
+        source = from_package, entry.key.device
+        if source not in doubted and _repays(entry, lost):
+            suitable.append((grade, entry))
+        else:
+            doubted.add(source)
+    return suitable
+
+
+def _repays(entry: Entry, lost: float) -> bool:
+    """Whether an entry gained enough where it was tuned to be worth the risk of using it so far away."""
+    if entry.gain is None:
+        return True
+    risk = _RISK * lost if lost > _LOSS_OF_DRIVER + _LOSS_OF_SHIPPED else 0.0  # none where it was tuned on the problem
+    return math.log2(entry.gain) >= risk
 
 
 def predicted_loss(known: TuningKey, asked: TuningKey) -> float | None:

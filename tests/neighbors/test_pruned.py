@@ -15,6 +15,7 @@ from pyedmcl.launch.staging import Staging
 from pyedmcl.neighbors.exhaustive import ExhaustiveSearcher
 from pyedmcl.neighbors.plan import SearchProblem
 from pyedmcl.neighbors.pruned import PrunedSearcher
+from pyedmcl.neighbors.pruned_order import in_enough_parts
 from pyedmcl.neighbors.series import load_states
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
 from pyedmcl.tuning.parameters import using
@@ -179,3 +180,17 @@ def test_parameters_change_nothing(device, walk, order):
         assert visited < 0.5
         ties = np.random.default_rng(0).integers(0, 3, 700).astype(np.float32)
         _same(device, ties, 5, 30, query=_smooth(300))
+
+
+@pytest.mark.parametrize(
+    "each, n, sizes",
+    [(16, 1 << 20, 16), (16, 1 << 17, 4), (8, 1 << 17, 8), (4, 100, 4)],
+)
+def test_parts_of_an_order_are_small_enough_for_all_compute_units(each, n, sizes):
+    parameters = {"wg": 256 if each == 16 else 128, "each": each, "bits": 4}
+    assert in_enough_parts(parameters, n, 132) == {**parameters, "each": sizes}
+
+
+def test_parts_of_an_order_keep_room_for_their_counters():
+    assert in_enough_parts({"wg": 1, "each": 16384, "bits": 8}, 5000, 64)["each"] == 4096
+    assert in_enough_parts({"wg": 64, "each": 8, "bits": 4}, 100, 64)["each"] == 4

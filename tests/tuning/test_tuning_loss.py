@@ -69,6 +69,25 @@ def test_the_right_size_of_a_relative_goes_before_short_problems_of_the_device(s
     assert ("other size" in grades) == (steps == 16384)
 
 
+def test_where_the_nearest_problem_of_a_device_gained_nothing_further_ones_do_not_count():
+    asked = key("knn", SHAPE, NVIDIA, rows=1 << 16, library=1 << 16)
+    near, far = (
+        Entry(key("knn", SHAPE, NVIDIA, rows=rows, library=rows), {"wg": rows}, gain=gain)
+        for rows, gain in ((1 << 14, 1.0), (1 << 20, 4.0))
+    )
+    assert [entry for _, entry in ranked([near, far], asked)] == []
+    assert [entry for _, entry in ranked([far], asked)] == [far]
+    assert [entry for _, entry in ranked([near], asked, [far])] == [far], "another source may know more"
+
+
+def test_what_was_shipped_for_the_problem_itself_is_taken_however_little_it_gained():
+    exact, further = (
+        Entry(key("knn", SHAPE, NVIDIA, rows=rows, library=rows), {"wg": rows}, gain=gain)
+        for rows, gain in ((1 << 16, 1.0), (1 << 18, 2.0))
+    )
+    assert [entry for _, entry in ranked((), exact.key, [further, exact])] == [exact, further]
+
+
 RECORDED = sorted((Path(__file__).resolve().parents[2] / "bench" / "results").glob("*-tuning-loss.jsonl"))
 
 

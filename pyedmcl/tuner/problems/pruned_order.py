@@ -17,7 +17,7 @@ from ...device.info import DeviceInfo
 from ...launch.pool import Pool
 from ...neighbors.plan import SearchProblem
 from ...neighbors.pruned_axes import PrincipalAxes, principal_axes
-from ...neighbors.pruned_order import FAN, Order, Orderer
+from ...neighbors.pruned_order import FAN, LEAST_PER_COUNTER, Order, Orderer
 from ...neighbors.series import DeviceSeries, HostSeries, HostStates, rows_with_states
 from ..problem import Answer, TuningCase, TuningProblem
 from ..verify import WrongAnswerError
@@ -31,7 +31,7 @@ class OrderProblem(TuningProblem):
     kernel, entries = "pruned_order", ORDER_ENTRIES
     constraints = (
         Constraint(
-            lambda v: v["wg"] * v["each"] >= 8 << v["bits"],
+            lambda v: v["wg"] * v["each"] >= LEAST_PER_COUNTER << v["bits"],
             "counters of all parts take half a byte per state at most, as memory is planned for",
         ),
     )
