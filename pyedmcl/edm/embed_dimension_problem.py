@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,18 +14,21 @@ from numpy.typing import NDArray
 from ..data.condition import Prepared
 from ..device.memory import budget
 from ..engines.self_projection import SelfProjection
-from ..engines.skill import scores, skill_sums
+from ..engines.skill import SUMS, Doubles, added, chunks_of, scores, skill_sums
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, series_of_a_block
 from ..launch.pool import Pool
+from ..launch.replay import replayed
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
-from ..neighbors.searcher import open_searcher
+from ..neighbors.searcher import open_searcher, sure_of
 from .effort import operations
 from .masks import library_mask_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+
+_FEW_BYTES = 1 << 20  # of series, and of the sums that come back, where a call may go through the launches of another
 
 
 @dataclass(frozen=True)
@@ -86,26 +90,17 @@ class EmbedDimensionProblem:
 class SelfSkill:
     """rho of each series predicted by itself: the engine of :class:`EmbedDimensionProblem`.
 
-    Raw, padded and centred copies of the series that are on the device together, and their predictions, take a quarter
-    of its memory.
+    Few series go through the copies and launches of the call before.
     """
 
     def __init__(self, problem: EmbedDimensionProblem, executor: Executor) -> None:
         self._problem, self._executor = problem, executor
-        series, dims, Tp = problem.data.series, problem.dims, problem.Tp
-        L, room = series.n_steps, budget(executor.info).total
+        dims, L = problem.dims, problem.data.series.n_steps
         ks = tuple(problem.knn or E + 1 for E in dims)
-        search = SearchProblem(tuple(dims), ks, problem.tau, Tp, problem.exclusion_radius, L, L, problem.data.dtype)
-        conditioned = problem.data.conditioned
-        self._gaps = conditioned.gaps
-        first = max((max(dims) - 1) * problem.tau, -Tp) + Tp
-        self._data = Staging(executor, conditioned.values, scored=(first, min(L, L + Tp)), room=room // 8)
-        series_bytes = (4 * search.stride(L) + 2 * len(dims) * L) * search.itemsize
-        self._batch = max(room // 4 // series_bytes, 1)
-        self._pool = Pool(executor)
-        self._searcher = open_searcher(
-            executor, search, "weights", problem.search, data_bytes=conditioned.values.nbytes, pool=self._pool
-        )
+        self._search = SearchProblem(tuple(dims), ks, problem.tau, problem.Tp, problem.exclusion_radius, L, L,
+                                     problem.data.dtype)  # fmt: skip
+        self._conditioned = problem.data.conditioned
+        self._opened: _SeriesOnDevice | None = None
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """rho (series of the block, E_max), and that of parts (series of the block, E_max, parts) where they are asked
@@ -115,45 +110,145 @@ class SelfSkill:
         arrays = arrays[: 2 if self._problem.parts else 1]
         for array in arrays:
             array[...] = np.nan
-        there = self._problem.data.series.values[:, block.begin : block.end]
-        for a, b in _runs(there, self._gaps[block.begin : block.end], self._batch):
-            self._skill(block.begin + a, block.begin + b, [array[a:b] for array in arrays])
+        record = self._repeated(block, arrays)
+        if record is not None:
+            report(len(block))
+            return BlockResult(arrays, record)
+        opened = self._opened = self._opened or _SeriesOnDevice(self._problem, self._search, self._executor)
+        gaps = self._conditioned.gaps
+        values = self._problem.data.series.values[:, block.begin : block.end]
+        for a, b in _runs(values, gaps[block.begin : block.end], opened.batch):
+            first = block.begin + a
+            mask = library_mask_of(values[:, a], self._problem.Tp) if gaps[first] else None
+            for part, sums in opened.sums(first, block.begin + b, mask):
+                part.write(sums, [array[a:b] for array in arrays], self._problem)
             report(b)
-        return BlockResult(arrays, Record.of(self._searcher))
+        return BlockResult(arrays, Record.of(opened.searcher))
 
-    def _skill(self, a: int, b: int, arrays: list[NDArray[Any]]) -> None:
-        """rho of series a to b, which share a pattern of gaps."""
-        executor, p, L = self._executor, self._problem, self._problem.data.series.n_steps
-        library_mask = library_mask_of(p.data.series.values[:, a], p.Tp) if self._gaps[a] else None
-        projection = SelfProjection(executor, self._data, a, b)
+    def _repeated(self, block: Block, arrays: list[NDArray[Any]]) -> Record | None:
+        """Compute few series without gaps as the call before did; None where that is not the same for all data."""
+        p, search, values = self._problem, self._search, self._conditioned.values
+        pairs = len(block) * p.E_max * (1 + p.parts)
+        shape = pairs, chunks_of(search.n_query), len(SUMS)
+        few = max(values.nbytes, math.prod(shape) * values.itemsize) <= _FEW_BYTES
+        sure = sure_of(p.search, self._executor.info, search) if few else None
+        if sure is None or self._conditioned.gaps[block.begin : block.end].any():
+            return None
+        parts_of_sums = np.empty(shape, p.data.dtype)
+
+        def work(executor: Executor) -> tuple[Record, list[_Part]]:
+            opened = _SeriesOnDevice(p, search, executor)
+            try:
+                computed = [part for part, _ in opened.sums(block.begin, block.end, None, parts_of_sums)]
+                return Record.of(opened.searcher), computed
+            finally:
+                opened.release()
+
+        key = "embed_dimension", search, p.search, sure, p.parts, block.begin, block.end
+        record, computed = replayed(self._executor, key, {"values": values}, {"sums": parts_of_sums}, work)
+        first = 0
+        for part in computed:
+            part.write(added(parts_of_sums[first : first + part.pairs]), arrays, p)
+            first += part.pairs
+        return record
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        if self._opened is not None:
+            self._opened.release()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Which skills come from sums that were computed together.
+
+    Attributes
+    ----------
+    dims : ndarray of int
+    first, libraries : int
+        The first series, and how many there are.
+    number : int
+        Of the part of the predicted rows; -1 for all rows.
+    """
+
+    dims: NDArray[np.int_]
+    first: int
+    libraries: int
+    number: int
+
+    @property
+    def pairs(self) -> int:
+        return len(self.dims) * self.libraries
+
+    def write(self, sums: Doubles, arrays: Sequence[NDArray[Any]], problem: EmbedDimensionProblem) -> None:
+        """Write the skill of ``sums`` (pairs, 8) where it belongs."""
+        rho = np.asarray(scores(sums, problem.data.dtype)[0]).reshape(len(self.dims), -1).T
+        at = slice(self.first, self.first + self.libraries), self.dims - problem.dims.start
+        if self.number < 0:
+            arrays[0][at] = rho
+        else:
+            arrays[1][(*at, self.number)] = rho
+
+
+class _SeriesOnDevice:
+    """Series and their search on a device.
+
+    Raw, padded and centred copies of the series that are on the device together, and their predictions, take a quarter
+    of its memory.
+
+    Attributes
+    ----------
+    batch : int
+        Series that are computed together.
+    """
+
+    def __init__(self, problem: EmbedDimensionProblem, search: SearchProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+        self._dims, self._L = np.array(search.dims), search.n_library
+        room, values = budget(executor.info).total, problem.data.conditioned.values
+        series_bytes = (4 * search.stride(self._L) + 2 * len(search.dims) * self._L) * search.itemsize
+        self.batch = max(room // 4 // series_bytes, 1)
+        begin, end = self._first(problem.E_max), min(self._L, self._L - problem.Tp)
+        self._data = Staging(executor, values, scored=(begin + problem.Tp, end + problem.Tp), room=room // 8)
+        self._pool = Pool(executor, "embed_dimension", search, min(self.batch, values.shape[1]))
+        self.searcher = open_searcher(
+            executor, search, "weights", problem.search, data_bytes=values.nbytes, pool=self._pool
+        )
+
+    def _first(self, E: Any) -> Any:
+        """First row that is predicted in dimension ``E``, one or several."""
+        return np.maximum((E - 1) * self._problem.tau, -self._problem.Tp)
+
+    def sums(
+        self, a: int, b: int, library_mask: NDArray[np.bool_] | None, into: NDArray[Any] | None = None
+    ) -> Iterator[tuple[_Part, Doubles]]:
+        """Sums of predictions of series a to b, which share a pattern of gaps; their chunks go ``into`` an array."""
+        p, L = self._problem, self._L
+        end, first = min(L, L - p.Tp), int(self._first(p.E_max))
+        # The same parts for all dimensions.
+        edges: Any = np.linspace(first, end, p.parts + 1).astype(int) if p.parts else ()
+        projection = SelfProjection(self._executor, self._data, a, b, len(self._dims))
+        done = 0
         try:
-            for tables in self._searcher.tables(self._searcher.load(self._data, a, b), library_mask):
+            for tables in self.searcher.tables(self.searcher.load(self._data, a, b), library_mask):
                 predicted, _ = projection.predict(tables)
                 dims, libraries = np.array(tables.problem.dims), tables.n_libraries
-                at = slice(tables.first, tables.first + libraries), dims - p.dims.start
-                observed_of = np.tile(np.arange(tables.first, tables.first + libraries), len(dims))
-
-                def skill_of(
-                    begin: Any, end: Any, predicted: Any = predicted, of: Any = observed_of, n: int = len(dims)
-                ) -> NDArray[Any]:
-                    sums = skill_sums(
-                        executor, predicted, projection.targets, dtype=p.data.dtype, n_rows=L, observed_stride=L,
-                        observed_offset=p.Tp, observed_of=of, t_begin=begin, t_end=end,
+                series = np.arange(tables.first, tables.first + libraries)
+                rows = [(np.repeat(self._first(dims), libraries), end), *itertools.pairwise(edges)]
+                for number, (begin, until) in enumerate(rows, -1):
+                    part = _Part(dims, tables.first, libraries, number)
+                    yield part, skill_sums(
+                        self._executor, predicted, projection.targets, dtype=p.data.dtype, n_rows=L, observed_stride=L,
+                        observed_offset=p.Tp, observed_of=np.tile(series, len(dims)), t_begin=begin, t_end=until,
+                        into=None if into is None else into[done : done + part.pairs],
                     )  # fmt: skip
-                    return np.asarray(scores(sums, p.data.dtype)[0]).reshape(n, -1).T
-
-                end = min(L, L - p.Tp)
-                arrays[0][at] = skill_of(np.repeat(np.maximum((dims - 1) * p.tau, -p.Tp), libraries), end)
-                first = max((p.E_max - 1) * p.tau, -p.Tp)  # the same parts for all dimensions
-                edges: Any = np.linspace(first, end, p.parts + 1).astype(int) if p.parts else ()
-                for part, (begin, until) in enumerate(itertools.pairwise(edges)):
-                    arrays[1][(*at, part)] = skill_of(int(begin), int(until))
+                    done += part.pairs
         finally:
             projection.release()
 
     def release(self) -> None:
         """Give the device memory back."""
-        self._searcher.release()
+        self.searcher.release()
         self._data.release()
         self._pool.release()
 

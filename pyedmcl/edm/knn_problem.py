@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,15 +16,18 @@ from ..data.series import Series
 from ..jobs.blocks import Block, BlockResult, Record, Report, cut
 from ..launch.delivery import DeviceRows, deliver_neighbours
 from ..launch.invariants import require_rows
+from ..launch.pool import Pool
+from ..launch.replay import replayed
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
-from ..neighbors.searcher import open_searcher
+from ..neighbors.searcher import open_searcher, sure_of
 from .effort import operations
 from .masks import library_mask_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..neighbors.tables import Tables
 
 # Distances of data whose range is between these are numbers of float32, with room for sums and for small differences.
 _LEAST, _MOST = 2.0**-100, 2.0**100
@@ -93,7 +98,7 @@ class KnnProblem:
 
 
 class KnnEngine:
-    """Library and query on a device."""
+    """The search on a device; a small one goes through the copies and launches of the one before."""
 
     def __init__(self, problem: KnnProblem, executor: Executor) -> None:
         self._problem, self._executor = problem, executor
@@ -102,38 +107,65 @@ class KnnEngine:
         both = p.library.values if p.query is None else np.concatenate([p.library.values, p.query.values])
         conditioned = condition(both, p.dtype)
         self._exponent = int(conditioned.exponent[0])
-        self._library = Staging(executor, conditioned.values[:n])
-        self._query = None if p.query is None else Staging(executor, conditioned.values[n:])
+        self._series = {"library": conditioned.values[:n]}
+        if p.query is not None:
+            self._series["query"] = conditioned.values[n:]
         self._library_mask = library_mask_of(p.library.values[:, 0], p.Tp) if p.Tp else None
         radius = p.exclusion_radius if p.query is None else -1
-        search = SearchProblem((p.E,), (p.k,), p.tau, p.Tp, radius, n, p.total, p.dtype)
-        self._searcher = open_searcher(executor, search, "neighbours", p.search)
+        self._search = SearchProblem((p.E,), (p.k,), p.tau, p.Tp, radius, n, p.total, p.dtype)
 
     def block(self, block: Block, into: Any, progress: Report) -> BlockResult:
         """Rows of the library and distances, (query rows, k); -1 and infinity where there are fewer neighbours."""
-        wanted: Any
-        indices, wanted = into or self._problem.result()
-        series = self._searcher.load(self._library, 0, 1, self._query)
-        tables = next(self._searcher.tables(series, self._library_mask))
+        distances: Any
+        indices, distances = into or self._problem.result()
         if isinstance(indices, DeviceRows):
-            deliver_neighbours(
-                self._executor, tables.rows, tables.values, (indices, wanted), exponent=self._exponent,
-                n_library=self._problem.library.n_steps,
-            )  # fmt: skip
-            return BlockResult([], Record.of(self._searcher))
-        distances = wanted if wanted.dtype == self._problem.dtype else np.empty(wanted.shape, self._problem.dtype)
-        self._executor.download(tables.rows, indices)
+            return BlockResult([], self._searched(self._executor, functools.partial(self._deliver, indices, distances)))
+        fits = distances.dtype == self._problem.dtype
+        squared = distances if fits else np.empty(distances.shape, self._problem.dtype)
+        record = self._downloaded(indices, squared)
         require_rows(self._executor, indices, self._problem.library.n_steps, "knn")
-        self._executor.download(tables.values, distances)
-        distances[indices < 0] = np.inf
-        np.sqrt(distances, out=distances)  # here: the host's root is correctly rounded, the device's may not be
+        squared[indices < 0] = np.inf
+        np.sqrt(squared, out=squared)  # here: the host's root is correctly rounded, the device's may not be
         # After the root: squares may be no numbers where distances are. A power of two is exact.
-        np.ldexp(distances, self._exponent, out=wanted, dtype=wanted.dtype)
-        return BlockResult([indices, wanted], Record.of(self._searcher))
+        np.ldexp(squared, self._exponent, out=distances, dtype=distances.dtype)
+        return BlockResult([indices, distances], record)
+
+    def _downloaded(self, indices: NDArray[np.int32], squared: NDArray[Any]) -> Record:
+        """Write rows and squared distances."""
+
+        def download(executor: Executor, tables: Tables) -> None:
+            executor.download(tables.rows, indices)
+            executor.download(tables.values, squared)
+
+        search = self._problem.search
+        sure = None if self._library_mask is not None else sure_of(search, self._executor.info, self._search)
+        if sure is None:
+            return self._searched(self._executor, download)
+        key = "knn", self._search, search, sure
+        outputs = {"indices": indices, "squared": squared}
+        return replayed(self._executor, key, self._series, outputs, lambda executor: self._searched(executor, download))
+
+    def _deliver(self, indices: DeviceRows, distances: DeviceRows, executor: Executor, tables: Tables) -> None:
+        """Write rows and distances to arrays of the caller on the device."""
+        deliver_neighbours(
+            executor, tables.rows, tables.values, (indices, distances), exponent=self._exponent,
+            n_library=self._problem.library.n_steps,
+        )  # fmt: skip
+
+    def _searched(self, executor: Executor, use: Callable[[Executor, Tables], None]) -> Record:
+        """Search, and let ``use`` read the tables."""
+        stagings = [Staging(executor, values) for values in self._series.values()]
+        pool = Pool(executor, "knn", self._search)
+        searcher = None
+        try:
+            searcher = open_searcher(executor, self._search, "neighbours", self._problem.search, pool=pool)
+            series = searcher.load(stagings[0], 0, 1, *stagings[1:])
+            use(executor, next(searcher.tables(series, self._library_mask)))
+            return Record.of(searcher)
+        finally:
+            for held in (searcher, *stagings, pool):
+                if held is not None:
+                    held.release()
 
     def release(self) -> None:
-        """Give the device memory back."""
-        self._searcher.release()
-        self._library.release()
-        if self._query is not None:
-            self._query.release()
+        """Give the device memory back: nothing is held between blocks."""

@@ -26,14 +26,18 @@ class SelfProjection:
         Targets, a series for each library.
     a, b : int
         Which of them.
+    dims : int
+        Dimensions that are predicted from, in all passes together.
     """
 
-    def __init__(self, executor: Executor, data: Staging, a: int, b: int) -> None:
+    def __init__(self, executor: Executor, data: Staging, a: int, b: int, dims: int) -> None:
         self.executor = executor
         self.stride = data.n_steps
-        self.targets = executor.allocate((b - a) * self.stride * data.values.itemsize)
+        self._pool = Pool(executor, "self_projection", b - a, dims, self.stride, data.dtype)
+        series_bytes = (b - a) * self.stride * data.values.itemsize
+        self.targets = self._pool.get("targets", series_bytes)
+        self._most_bytes = dims * series_bytes
         data.series(a, b, 0, self.stride, self.stride, self.targets, centred=True)
-        self._out = Pool(executor)
 
     def predict(self, tables: Tables) -> tuple[Buffer, Buffer]:
         """Predictions and variances of centred targets on the device, valid until the next call.
@@ -42,8 +46,8 @@ class SelfProjection:
         """
         problem, knn_pass = tables.problem, tables.knn_pass
         total = len(problem.dims) * tables.n_libraries * problem.n_query
-        nbytes = total * problem.itemsize
-        out = (self._out.get("predicted", nbytes), self._out.get("variance", nbytes))
+        nbytes = max(total * problem.itemsize, self._most_bytes)  # so that the buffers serve all passes
+        out = (self._pool.get("predicted", nbytes), self._pool.get("variance", nbytes))
         chosen = parameters(spec("predict"), {"dtype": problem.dtype}, self.executor.info).parameters
         values = {**chosen, "counts": problem.ks, "dtype": problem.dtype, "table_tile": knn_pass.table_tile}
         kernel = build(self.executor, spec("predict"), values)
@@ -58,5 +62,4 @@ class SelfProjection:
 
     def release(self) -> None:
         """Give the device memory back."""
-        self._out.release()
-        self.targets.release()
+        self._pool.release()

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..kernels import spec
 from ..kernels.skill import CHUNK
 from ..launch.pacing import Pacer
+from ..launch.pool import Pool
 from ..tuning.parameters import parameters
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ SUMS = ("n", "sum_p", "sum_o", "sum_pp", "sum_oo", "sum_po", "sum_abs_error", "s
 
 _SUMS_BYTES_MOST = 64 << 20
 _PAIRS_MOST = 1 << 20
+_KEPT_PAIRS_MOST = 1 << 14  # whose small arrays stay on the device for the next call
 _OPERATIONS_PER_ROW = 24.0
 # Roundings of a sum that count as none of its variance: twice as many as a chunk has rows.
 _ROUNDINGS = 2 * CHUNK
@@ -42,6 +44,7 @@ def skill_sums(
     t_begin: ArrayLike = 0,
     t_end: ArrayLike | None = None,
     dtype: str = "float32",
+    into: NDArray[Any] | None = None,
 ) -> Doubles:
     """Sums over the rows t of each pair (prediction, observed series) that has both values.
 
@@ -62,6 +65,8 @@ def skill_sums(
         Rows outside ``[t_begin, t_end)`` are not read. All of them when left out.
     dtype : str
         "float32" or "float64".
+    into : ndarray of ``dtype``, shape (n_pairs, :func:`chunks_of` n_rows, 8), optional
+        Gets the sums of each chunk, as they come from the device.
 
     Returns
     -------
@@ -92,17 +97,18 @@ def skill_sums(
     specialisation = {"dtype": dtype, "chunk": CHUNK}
     values = {**specialisation, **parameters(kernel_spec, specialisation, executor.info).parameters}
     kernel = build(executor, kernel_spec, values)
-    n_chunks, wg = -(-n_rows // CHUNK), values["wg"]
+    n_chunks, wg = chunks_of(n_rows), values["wg"]
     pair_bytes = n_chunks * len(SUMS) * itemsize
     room = min(_SUMS_BYTES_MOST, budget(executor.info).largest)
     block = max(min(room // pair_bytes, n_pairs, _PAIRS_MOST), 1)
     pacer = Pacer(executor.info, "skill", dtype)
     cost = _OPERATIONS_PER_ROW * n_rows
-    held: dict[str, Buffer] = {}
+    constants = {"observed_of": series, "t_begin": begin, "t_end": end}
+    small = n_pairs <= _KEPT_PAIRS_MOST
+    pool = Pool(executor, *(("skill", dtype, n_rows, *map(bytes, constants.values())) if small else ()))
     try:
-        for name, array in (("observed_of", series), ("t_begin", begin), ("t_end", end)):
-            held[name] = executor.upload(array)
-        held["sums"] = executor.allocate(block * pair_bytes)
+        held = {name: pool.constant(name, array) for name, array in constants.items()}
+        held["sums"] = pool.get("sums", block * pair_bytes)
         first = 0
         while first < n_pairs:
             last = min(first + min(pacer.units(cost), block), n_pairs)
@@ -113,13 +119,24 @@ def skill_sums(
                 observed_offset=observed_offset,
             )  # fmt: skip
             pacer.launched(event, cost * n)
-            parts = executor.download(held["sums"], np.empty((n, n_chunks, len(SUMS)), dtype))
-            for chunk in range(n_chunks):  # in their order, whatever NumPy's sum would do
-                sums[first:last] += parts[:, chunk]
+            parts = np.empty((n, n_chunks, len(SUMS)), dtype) if into is None else into[first:last]
+            sums[first:last] = added(executor.download(held["sums"], parts))
             first = last
     finally:
-        for buffer in held.values():
-            buffer.release()
+        pool.release()
+    return sums
+
+
+def chunks_of(n_rows: int) -> int:
+    """How many chunks so many rows have, each with sums of its own."""
+    return -(-n_rows // CHUNK)
+
+
+def added(parts: NDArray[Any]) -> Doubles:
+    """Sums (n_pairs, 8) of those of chunks (n_pairs, n_chunks, 8), in their order, whatever NumPy's sum would do."""
+    sums = np.zeros((len(parts), parts.shape[2]))
+    for chunk in range(parts.shape[1]):
+        sums += parts[:, chunk]
     return sums
 
 

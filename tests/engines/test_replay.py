@@ -9,6 +9,7 @@ import pyedmcl
 from pyedmcl.device.copies import counting
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.session import open_device
+from pyedmcl.edm import embed_dimension_problem
 from pyedmcl.errors import DeviceMemoryError, LaunchError
 from pyedmcl.launch import pacing
 from pyedmcl.launch import replay as replay_module
@@ -69,6 +70,63 @@ def test_local_fits_of_other_data(device, recordings, given):
     assert len(recordings) == 1
     for name in ("tuning", "parameters", "grade", "kernels"):
         assert [one.provenance[name] for one in found] == [one.provenance[name] for one in expected]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"E": 3}, {"E": 3, "k": 9, "query": True}, {"E": 2, "Tp": 1}, {"E": 2, "dtype": "float64"},
+     {"E": 2, "neighbors": "auto", "exclusion_radius": 3}],
+    ids=str,
+)  # fmt: skip
+def test_neighbours_in_other_data(device, recordings, given):
+    def searched(seed):
+        query = {"query": 7 * series(seed + 9, 90)} if "query" in given else {}
+        found = pyedmcl.knn(50 * series(seed), **{**given, **query}, device=device)
+        record = {name: found.provenance[name] for name in ("tuning", "parameters", "grade", "neighbors", "kernels")}
+        return found.indices.tobytes(), found.distances.tobytes(), record
+
+    same_as_the_first_call_of_a_kind(device, recordings, searched)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"E_max": 4}, {"E_max": 12, "Tp": -2, "tau": 2}, {"E_max": 3, "E_rule": "one-se"}, {"E_max": 3, "n": 5, "knn": 6},
+     {"E_max": 3, "dtype": "float64"}],
+    ids=str,
+)  # fmt: skip
+def test_embedding_dimensions_of_other_data(device, recordings, given):
+    def scanned(seed):
+        x = series(seed).reshape(-1, 1) + np.zeros(given.get("n", 1))
+        x[:, 1:] += np.random.default_rng(seed).standard_normal((len(x), x.shape[1] - 1))
+        options = {name: value for name, value in given.items() if name != "n"}
+        found = pyedmcl.embed_dimension(x, **options, device=device)
+        record = {name: found.provenance[name] for name in ("tuning", "parameters", "grade", "neighbors", "kernels")}
+        return np.asarray(found.E).tobytes(), np.asarray(found.rho).tobytes(), record
+
+    same_as_the_first_call_of_a_kind(device, recordings, scanned)
+
+
+def same_as_the_first_call_of_a_kind(device, recordings, function):
+    """Calls with other data give what each gives alone, and all but the first go through its copies and launches."""
+    sets, expected = open_device(device).sets, []
+    for seed in range(3):
+        sets.clear()
+        expected.append(function(seed))
+    sets.clear()
+    recordings.clear()
+    assert [function(seed) for seed in range(3)] == expected
+    assert len(recordings) == 1
+
+
+@pytest.mark.parametrize("gap", [None, 40])
+def test_gaps_and_many_series_have_the_same_embedding_dimensions_as_each_alone(device, monkeypatch, gap):
+    x = np.stack([series(seed) for seed in range(6)], axis=1)
+    if gap is not None:
+        x[gap, 2:4] = np.nan
+    together = [pyedmcl.embed_dimension(x, E_max=4, device=device).rho for _ in range(2)]
+    monkeypatch.setattr(embed_dimension_problem, "_FEW_BYTES", 0)
+    the_long_way = pyedmcl.embed_dimension(x, E_max=4, device=device).rho
+    assert together[0].tobytes() == together[1].tobytes() == the_long_way.tobytes()
 
 
 @pytest.mark.parametrize("function", [pyedmcl.simplex, pyedmcl.smap])

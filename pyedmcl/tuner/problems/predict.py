@@ -55,7 +55,7 @@ class PredictProblem(OneWayProblem):
         data = Staging(executor, values)
         search = SearchProblem(dims, tuple(E + 1 for E in dims), 1, Tp, 0, n, n, case.given["dtype"])
         searcher = ExhaustiveSearcher(executor, search, "weights", data_bytes=values.nbytes)
-        projection = SelfProjection(executor, data, 0, libraries)
+        projection = SelfProjection(executor, data, 0, libraries, len(dims))
 
         def go() -> Answer:
             answer = {}
