@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..data.condition import Conditioned, Prepared, condition
 from ..engines.smap_map import SmapMap
 from ..engines.smap_map_data import SmapMapData
+from ..engines.whole_smap_map import whole_smap_map
 from ..errors import InputError
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
 from .linear_fits import LinearFits, require_coordinates, require_double
@@ -105,30 +106,40 @@ class SmapXmapEngine:
     """All libraries and targets of local linear fits on a device."""
 
     def __init__(self, problem: PairsProblem, fits: LinearFits, executor: Executor, compact: bool = False) -> None:
-        self._fits = fits
+        self._executor, self._fits, self._highest = executor, fits, problem.highest
         require_double(executor)
-        data = replace(smap_map_data(problem, fits), compact=compact)
-        self._map, self._highest = SmapMap(executor, data), problem.highest
+        self._data = replace(smap_map_data(problem, fits), compact=compact)
+        self._map: SmapMap | None = None
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """A matrix (libraries of the block, n_targets) for each theta; or the largest rho, and its theta.
 
         With slopes their means (libraries of the block, n_targets, largest E) follow.
         """
-        shape, fits = (len(block), self._map.n), self._fits
-        dtype = np.dtype(self._map.dtype)
+        values, fits = self._data.values, self._fits
+        shape, dtype = (len(block), values.shape[1]), values.dtype
         if into is None:
             into = [np.empty(shape, dtype) for _ in range(fits.layers - fits.slopes)]
             into += [np.empty((*shape, self._highest))] * fits.slopes
         layers = [np.empty(shape, dtype) for _ in fits.thetas] if fits.best else into[: len(fits.thetas)]
-        self._map.skill(block.begin, block.end, layers, report, into[-1] if fits.slopes else None)
+        record = whole_smap_map(self._executor, self._data, block.begin, layers[0])
+        if record is None:
+            record = self._in_batches(block, layers, report, into[-1] if fits.slopes else None)
+        else:
+            report(len(block))
         if fits.best:
             _keep_best(layers, fits.thetas, *into)
-        return BlockResult(into, Record(self._map.parameters, "", tuple(self._map.precision)))
+        return BlockResult(into, record)
+
+    def _in_batches(self, block: Block, layers: Arrays, report: Report, slopes: NDArray[Any] | None) -> Record:
+        mapping = self._map = self._map or SmapMap(self._executor, self._data)
+        mapping.skill(block.begin, block.end, layers, report, slopes)
+        return Record(mapping.parameters, "", tuple(mapping.precision))
 
     def release(self) -> None:
         """Give the device memory back."""
-        self._map.release()
+        if self._map is not None:
+            self._map.release()
 
 
 def _keep_best(layers: Arrays, thetas: tuple[float, ...], rho: NDArray[Any], theta: NDArray[Any]) -> None:

@@ -36,7 +36,7 @@ from .smap_map_kernels import MapKernels, MapShape
 from .smap_map_slopes import MeanSlopes, host_bytes
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
+    from ..device.executor import Buffer, Executor
 
 _LIBRARIES_MOST = 4096  # at a time; a dimension of a launch
 _SUMS_BYTES_MOST = 256 << 20
@@ -163,39 +163,75 @@ class SmapMap:
 
     def _skill(self, a: int, n: int, out: Sequence[NDArray[Any]], slopes: NDArray[Any] | None) -> None:
         """A batch of :meth:`skill`."""
-        series = self._pool.get("series", n * self.n_steps * 8)
-        self._series.series_in_double(a, a + n, series)
-        self._put_strength(np.arange(a, a + n))
-        data, thetas = self._data, self._data.thetas
+        self._load_libraries(a, n)
+        thetas = self._data.thetas
         self._none_doubtful(n)
-        rho = self._pool.get("rho", n * self.n * data.values.itemsize)
         again: list[tuple[int, NDArray[np.int_]]] = []
         for place, theta in enumerate(thetas):
-            for each in self._classes:
-                # The basis of the regressors depends on theta up to 1 only.
-                if len(self._classes) > 1 or place == 0 or min(theta, 1.0) != min(thetas[place - 1], 1.0):
-                    self._kernels.whiten(each, n, theta, data.library_mask(each.pattern), data.asked)
-                self._kernels.solve(each, n, theta)
-                self._kernels.map(each, n, self._targets, self._stride, self._target_of, rho, self.n)
-                if self._slopes is not None and slopes is not None:
-                    columns = self._order[each.begin : each.end]
-                    slopes[:, columns] = np.nan
-                    slopes[:, columns, : each.E] = self._slopes.of(
-                        each, a, n, columns, data.library_mask(each.pattern), data.predicted
-                    )
+            # The basis of the regressors depends on theta up to 1 only.
+            whitened = place > 0 and min(theta, 1.0) == min(thetas[place - 1], 1.0)
+            rho = self._fit(a, n, theta, whitened=whitened, slopes=slopes)
             self.executor.download(rho, out[place])
             doubtful = self._doubtful(n)
             if doubtful.any() and self.dtype == "float32":
                 again.append((place, np.flatnonzero(doubtful)))
                 self._none_doubtful(n)
         for place, libraries in again:
-            self._in_double(a, libraries, thetas[place], out[place], slopes)
+            self.in_double(a, libraries, thetas[place], out[place], slopes)
         for layer in out:
             require_rho(self.executor, layer, "smap_map")
 
-    def _in_double(
-        self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any], slopes: NDArray[Any] | None
+    def _load_libraries(self, a: int, n: int) -> None:
+        series = self._pool.get("series", n * self.n_steps * 8)
+        self._series.series_in_double(a, a + n, series)
+        self._put_strength(np.arange(a, a + n))
+        self._kernels.reserve(self._classes, n)
+
+    def _fit(
+        self, a: int, n: int, theta: float, *, whitened: bool = False, slopes: NDArray[Any] | None = None
+    ) -> Buffer:
+        """rho on the device of the libraries that were loaded; ``whitened``: their regressors are made for one class.
+
+        The mean slopes of all targets go into ``slopes``.
+        """
+        data = self._data
+        rho = self._pool.get("rho", n * self.n * data.values.itemsize)
+        for each in self._classes:
+            if len(self._classes) > 1 or not whitened:
+                self._kernels.whiten(each, n, theta, data.library_mask(each.pattern), data.asked)
+            self._kernels.solve(each, n, theta)
+            self._kernels.map(each, n, self._targets, self._stride, self._target_of, rho, self.n)
+            if self._slopes is not None and slopes is not None:
+                columns = self._order[each.begin : each.end]
+                slopes[:, columns] = np.nan
+                slopes[:, columns, : each.E] = self._slopes.of(
+                    each, a, n, columns, data.library_mask(each.pattern), data.predicted
+                )
+        return rho
+
+    def in_one_go(
+        self, a: int, out: NDArray[Any], none_doubtful: NDArray[np.int32], doubtful: NDArray[np.int32]
     ) -> None:
+        """rho of as many libraries from ``a`` on as ``out`` (n, n_targets) has rows, for the first theta.
+
+        What is done does not depend on values: ``doubtful`` (n,) tells of which libraries a fit is too nearly singular
+        for float32, and they are not done again. ``none_doubtful`` (n,) holds zeros.
+        """
+        n = len(out)
+        if n > self._batch:
+            self.skill(a, a + n, [out])
+            doubtful[...] = 0
+            return
+        self._load_libraries(a, n)
+        marks = self._pool.put("doubtful", none_doubtful)
+        rho = self._fit(a, n, self._data.thetas[0])
+        self.executor.download(marks, doubtful)
+        self.executor.download(rho, out)
+
+    def in_double(
+        self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any],
+        slopes: NDArray[Any] | None = None,
+    ) -> None:  # fmt: skip
         """Once more, and in float64, for libraries (places in ``out``) whose fits are too nearly singular."""
         other = self._twin_in_double((theta,))
         try:

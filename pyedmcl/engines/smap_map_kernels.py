@@ -13,6 +13,7 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -179,6 +180,12 @@ class MapKernels:
             "rho": shape.n_targets * shape.item,
         })  # fmt: skip
         return each.needs
+
+    def reserve(self, classes: Sequence[TargetClass], n: int) -> None:
+        """Make buffers for n libraries as large as any class needs them, so that none is replaced on the way."""
+        for name in ("work", "states", "columns", "fits", "sums"):
+            self._pool.get(name, n * max(self.bytes_of_library(each)[name] for each in classes))
+        self._penalty(max(classes, key=lambda each: each.E), n)
 
     def _states(self, each: TargetClass, n: int) -> dict[str, Any]:
         """The buffers of a class's states, and its rows."""

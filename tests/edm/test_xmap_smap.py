@@ -69,13 +69,13 @@ def test_nearly_singular_fits_are_made_in_double(one_device, monkeypatch):
     from pyedmcl.engines.smap_map import SmapMap
 
     done = []
-    again = SmapMap._in_double
+    again = SmapMap.in_double
 
     def noted(self, a, libraries, *rest):
         done.append(libraries.tolist())
         again(self, a, libraries, *rest)
 
-    monkeypatch.setattr(SmapMap, "_in_double", noted)
+    monkeypatch.setattr(SmapMap, "in_double", noted)
     x = spikes(lorenz())
     x[:, 0] = plain()[:, 0]
     pyedmcl.xmap(x, E=3, method="smap", theta=8.0, device=one_device)
@@ -205,7 +205,8 @@ def test_the_device_makes_single_precision_double(device, kind):
     """Series of float32 are sent once, for targets and libraries; the same numbers of float64 give the same bits."""
     single = kind().astype(np.float32)
     options = {"E": 2, "method": "smap", "theta": 1.0, "dtype": "float32", "device": device}
-    pyedmcl.xmap(single, **options)  # small arrays that both calls need are there from now on
+    for values in (single, single.astype(np.float64)):
+        pyedmcl.xmap(values, **options)  # the small arrays that such calls need are there from now on
     with counting() as copies:
         once = pyedmcl.xmap(single, **options).rho
     with counting() as more:

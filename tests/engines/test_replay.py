@@ -118,6 +118,35 @@ def same_as_the_first_call_of_a_kind(device, recordings, function):
     assert len(recordings) == 1
 
 
+@pytest.mark.parametrize("given", [{"E": 3}, {"E": [1, 2, 3, 2]}, {"E": 2, "targets": True, "Tp": 1}], ids=str)
+def test_maps_of_local_fits_of_other_data(device, recordings, given):
+    def mapped(seed):
+        x = (1 + seed) * np.random.default_rng(seed).standard_normal((120, 4))
+        targets = {"targets": np.random.default_rng(seed + 9).standard_normal((120, 3))} if "targets" in given else {}
+        found = pyedmcl.xmap(x, **{**given, **targets}, method="smap", theta=2.0, device=device)
+        record = {name: found.provenance[name] for name in ("tuning", "parameters", "grade", "kernels")}
+        return found.rho.tobytes(), record
+
+    same_as_the_first_call_of_a_kind(device, recordings, mapped)
+
+
+def test_local_fits_that_are_nearly_singular_are_made_anew_after_a_repeated_map(device, recordings):
+    def mapped(x):
+        return pyedmcl.xmap(x, E=3, method="smap", theta=8.0, device=device).rho.tobytes()
+
+    plain = np.random.default_rng(1).standard_normal((150, 3))
+    spikes = plain * 1e-3
+    spikes[::37, 1] = 1e6
+    sets, expected = open_device(device).sets, []
+    for x in (plain, spikes, plain):
+        sets.clear()
+        expected.append(mapped(x))
+    sets.clear()
+    recordings.clear()
+    assert [mapped(x) for x in (plain, spikes, plain)] == expected
+    assert expected[0] == expected[2] and len(recordings) == 1
+
+
 @pytest.mark.parametrize("gap", [None, 40])
 def test_gaps_and_many_series_have_the_same_embedding_dimensions_as_each_alone(device, monkeypatch, gap):
     x = np.stack([series(seed) for seed in range(6)], axis=1)

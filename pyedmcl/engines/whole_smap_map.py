@@ -1,0 +1,53 @@
+"""A map of local linear fits that is computed in one go; small ones go through the launches of the one before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..jobs.blocks import Record
+from ..launch.invariants import require_rho
+from ..launch.replay import replayed
+from .smap_map import SmapMap
+from .smap_map_data import SmapMapData
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+
+_FEW_BYTES = 8 << 20  # of series, and of rho: of more, batches and their progress count
+
+
+def whole_smap_map(executor: Executor, data: SmapMapData, first: int, rho: NDArray[Any]) -> Record | None:
+    """Write the skill of libraries from ``first`` on for all targets to ``rho`` (n_libraries, n_targets).
+
+    None, with nothing written, where what is done depends on more than shapes and options.
+    """
+    several = len(data.thetas) > 1 or data.slopes is not None
+    many = max(data.values.nbytes, data.libraries.nbytes, rho.nbytes) > _FEW_BYTES
+    if several or many or data.gaps or data.ridge or data.asked is not None or data.gap_pattern.any():
+        return None
+    none_doubtful, doubtful = np.zeros(len(rho), np.int32), np.empty(len(rho), np.int32)
+
+    def work(executor: Executor) -> Record:
+        mapping = SmapMap(executor, data)
+        try:
+            mapping.in_one_go(first, rho, none_doubtful, doubtful)
+            return Record(mapping.parameters, "", tuple(mapping.precision))
+        finally:
+            mapping.release()
+
+    options = data.tau, data.Tp, data.exclusion_radius, data.thetas, data.compact
+    inputs = {"values": data.values, "libraries": data.libraries, "none_doubtful": none_doubtful}
+    outputs = {"doubtful": doubtful, "rho": rho}
+    record = replayed(executor, ("smap_map", data.E.tobytes(), options, first), inputs, outputs, work)
+    if doubtful.any() and data.values.dtype == np.float32:
+        mapping = SmapMap(executor, data)
+        try:
+            mapping.in_double(first, np.flatnonzero(doubtful), data.thetas[0], rho)
+        finally:
+            mapping.release()
+    require_rho(executor, rho, "smap_map")
+    return record
