@@ -51,6 +51,8 @@ class SmapMap:
     ----------
     executor : Executor
     data : SmapMapData
+    none_doubtful : ndarray of int32 (n_libraries,), optional
+        Zeros for :meth:`in_one_go`.
 
     Raises
     ------
@@ -58,7 +60,9 @@ class SmapMap:
         Targets, or one library, do not fit on the device.
     """
 
-    def __init__(self, executor: Executor, data: SmapMapData) -> None:
+    def __init__(
+        self, executor: Executor, data: SmapMapData, none_doubtful: NDArray[np.int32] | None = None
+    ) -> None:
         self.executor, self._data = executor, data
         self.n_steps, self.n = data.values.shape
         self.dtype = data.values.dtype.name
@@ -68,6 +72,8 @@ class SmapMap:
         )  # fmt: skip
         self._pool = Pool(executor, "smap_map", shape, data.libraries.shape, data.E.tobytes())
         self._kernels = MapKernels(executor, self._pool, shape)
+        if none_doubtful is not None:  # before the first launch, so that it goes with the first copy of a repeated map
+            self._pool.put("doubtful", none_doubtful)
         self._slopes = None
         if data.slopes is not None:
             self._slopes = MeanSlopes(self._kernels, data.doubles, data.targets, (data.exponents, data.slopes))
@@ -209,13 +215,11 @@ class SmapMap:
                 )
         return rho
 
-    def in_one_go(
-        self, a: int, out: NDArray[Any], none_doubtful: NDArray[np.int32], doubtful: NDArray[np.int32]
-    ) -> None:
+    def in_one_go(self, a: int, out: NDArray[Any], doubtful: NDArray[np.int32]) -> None:
         """rho of as many libraries from ``a`` on as ``out`` (n, n_targets) has rows, for the first theta.
 
         What is done does not depend on values: ``doubtful`` (n,) tells of which libraries a fit is too nearly singular
-        for float32, and they are not done again. ``none_doubtful`` (n,) holds zeros.
+        for float32, and they are not done again. To be called once.
         """
         n = len(out)
         if n > self._batch:
@@ -223,9 +227,8 @@ class SmapMap:
             doubtful[...] = 0
             return
         self._load_libraries(a, n)
-        marks = self._pool.put("doubtful", none_doubtful)
         rho = self._fit(a, n, self._data.thetas[0])
-        self.executor.download(marks, doubtful)
+        self.executor.download(self._pool.get("doubtful", doubtful.nbytes), doubtful)
         self.executor.download(rho, out)
 
     def in_double(

@@ -32,9 +32,9 @@ def whole_smap_map(executor: Executor, data: SmapMapData, first: int, rho: NDArr
     none_doubtful, doubtful = np.zeros(len(rho), np.int32), np.empty(len(rho), np.int32)
 
     def work(executor: Executor) -> Record:
-        mapping = SmapMap(executor, data)
+        mapping = SmapMap(executor, data, none_doubtful)
         try:
-            mapping.in_one_go(first, rho, none_doubtful, doubtful)
+            mapping.in_one_go(first, rho, doubtful)
             return Record(mapping.parameters, "", tuple(mapping.precision))
         finally:
             mapping.release()

@@ -147,7 +147,7 @@ def joined(executor: Executor, steps: Sequence[Step], kept: set[int]) -> tuple[l
     begin, end = launches[0], launches[-1] + 1
     before, during, after = list(steps[:begin]), list(steps[begin:end]), list(steps[end:])
     elsewhere = [*kept, *_buffers(during)]
-    uploads = _joinable(before, Upload, [*elsewhere, *_buffers(after)])
+    uploads = _joinable(before, Upload, elsewhere)
     downloads = _joinable(after, Download, [*elsewhere, *_buffers(before)])
     joints: list[Buffer] = []
     gone: set[int] = set()
@@ -179,7 +179,7 @@ _Copy = TypeVar("_Copy", Upload, Download)
 
 
 def _joinable(steps: Sequence[Step], kind: type[_Copy], elsewhere: Sequence[int]) -> list[_Copy]:
-    """Those steps that are small copies of one kind, of a whole buffer that no other step copies; none if only one."""
+    """Those steps that are small copies of one kind, of a whole buffer that no other of these copies; none if only one."""
     times = Counter([*elsewhere, *_buffers(steps)])
     copies = [
         step for step in steps

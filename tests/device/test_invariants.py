@@ -14,10 +14,14 @@ from pyedmcl.launch.invariants import require_rho, require_rows
 
 
 @pytest.fixture
-def broken(monkeypatch):
-    """``broken(like, change)``: what is downloaded into arrays that ``like`` takes is changed."""
+def broken(one_device, monkeypatch):
+    """``broken(like, change)``: what is downloaded into arrays that ``like`` takes is changed.
+
+    Sequences that are gone through again are forgotten, since they download several arrays as one.
+    """
 
     def make(like, change):
+        open_device(one_device).sets.clear()
         plain = OpenCLExecutor.download
 
         def download(self, buffer, into, offset=0):

@@ -149,7 +149,8 @@ def test_a_second_call_allocates_nothing_and_sends_its_data_only(one_device, mon
         sent.clear()
         allocated.clear()
         np.testing.assert_array_equal(call(other), expected[name])
-        assert allocated == [] and sent == [x.nbytes]
+        assert allocated == [] and len(sent) == 1
+        assert 0 <= sent[0] - x.nbytes < 1024, "beside the data, marks of libraries whose fits are to be done again"
 
 
 def test_what_a_kernel_has_marked_is_cleared_for_the_next_call(one_device):
