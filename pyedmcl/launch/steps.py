@@ -179,7 +179,7 @@ _Copy = TypeVar("_Copy", Upload, Download)
 
 
 def _joinable(steps: Sequence[Step], kind: type[_Copy], elsewhere: Sequence[int]) -> list[_Copy]:
-    """Those steps that are small copies of one kind, of a whole buffer that no other of these copies; none if only one."""
+    """Those steps that are small copies of one kind, of a whole buffer that is copied once; none if only one."""
     times = Counter([*elsewhere, *_buffers(steps)])
     copies = [
         step for step in steps
