@@ -108,9 +108,9 @@ def ccm_matrix(
     elif output.suffix.lower() in FILES:
         raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
     sizes, dimension = parse_sizes(lib_sizes), parse_E(E)
-    wanted = beside_groups(parse_columns(columns), groups)
-    labels = load_groups(input, wanted, groups, dataset)
-    series = load(input, wanted, time_column, dataset)
+    chosen_columns = beside_groups(parse_columns(columns), groups)
+    labels = load_groups(input, chosen_columns, groups, dataset)
+    series = load(input, chosen_columns, time_column, dataset)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     import pyedmcl
     from pyedmcl.edm.windowed_result import WindowedCcmMatrix

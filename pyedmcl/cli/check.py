@@ -28,9 +28,9 @@ def check(
 ) -> None:
     """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants."""
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    wanted = beside_groups(parse_columns(columns), groups)
-    labels = load_groups(input, wanted, groups, dataset)
-    series = load(input, wanted, time_column, dataset)
+    chosen_columns = beside_groups(parse_columns(columns), groups)
+    labels = load_groups(input, chosen_columns, groups, dataset)
+    series = load(input, chosen_columns, time_column, dataset)
     import pyedmcl
 
     from ..data.columns import many

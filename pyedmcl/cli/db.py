@@ -55,8 +55,8 @@ def _named(names: Sequence[str] | None) -> tuple[tuple[str, ...], tuple[str, ...
     for name in names or ():
         if name not in NAMES and name not in MODELS:
             raise InputError(f"KERNEL={name!r}: there is no such kernel; there are {', '.join((*NAMES, *MODELS))}")
-    wanted = tuple(names or (*NAMES, *MODELS))
-    return tuple(name for name in wanted if name in NAMES), tuple(name for name in wanted if name in MODELS)
+    named = tuple(names or (*NAMES, *MODELS))
+    return tuple(name for name in named if name in NAMES), tuple(name for name in named if name in MODELS)
 
 
 def _digests() -> dict[str, str]:
@@ -88,11 +88,11 @@ def show(
     from ..tuning.rates import newest as used_rates
     from ..tuning.rates import stored
 
-    (wanted, others), database, current = _named(kernels), own_database(), _digests()
+    (chosen, others), database, current = _named(kernels), own_database(), _digests()
     counts: dict[tuple[str, str, str, bool], Counter[str]] = defaultdict(Counter)
     newest: dict[tuple[str, str, str, bool], float] = {}
     for trial in database.trials():
-        if _is_of(trial, device) and (not kernels or trial.key.kernel in wanted):
+        if _is_of(trial, device) and (not kernels or trial.key.kernel in chosen):
             key = trial.key
             place = (key.device.name, key.device.driver, key.kernel, current.get(key.kernel) == key.digest)
             counts[place][trial.status] += 1
@@ -137,8 +137,8 @@ def best(
     from ..tuning import rates, wisdom
     from ..tuning.key import key_as_dict
 
-    (wanted, others), database = _named(kernels), own_database()
-    entries = wisdom.export(database, wanted, device=device) if wanted else []
+    (chosen, others), database = _named(kernels), own_database()
+    entries = wisdom.export(database, chosen, device=device) if chosen else []
     measured = [r for r in rates.newest(rates.stored(database), device=device) if r.name in others and kernels]
     rows = [
         (e.key.kernel, e.key.device.name, _words(e.key.specialisation), _words(e.key.size),
@@ -185,12 +185,12 @@ def export(
     from ..tuning import rates, wisdom
     from ..tuning.journal import trial_line
 
-    (wanted, others), database = _named(kernels), own_database()
+    (chosen, others), database = _named(kernels), own_database()
     if trials:
-        chosen_trials = [t for t in database.trials() if _is_of(t, device) and (not kernels or t.key.kernel in wanted)]
+        chosen_trials = [t for t in database.trials() if _is_of(t, device) and (not kernels or t.key.kernel in chosen)]
         lines = [trial_line(trial) for trial in chosen_trials]
     else:
-        lines = [wisdom.line(entry) for entry in wisdom.export(database, wanted, device=device)] if wanted else []
+        lines = [wisdom.line(entry) for entry in wisdom.export(database, chosen, device=device)] if chosen else []
         lines += [rates.line(r) for r in rates.newest(rates.stored(database), device=device) if r.name in others]
     if output is None:
         for line in lines:

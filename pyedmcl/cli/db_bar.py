@@ -39,10 +39,10 @@ def bar(
     if kernel is not None:
         if kernel not in NAMES:
             raise InputError(f"KERNEL={kernel!r}: there is no such kernel; there are {', '.join(NAMES)}")
-        wanted = bars.Bar(kernel, bars.parse(spec(kernel), parameters or ()), device, why)
-        number = bars.add(where, wanted)
+        new_bar = bars.Bar(kernel, bars.parse(spec(kernel), parameters or ()), device, why)
+        number = bars.add(where, new_bar)
         require_kept(where, "nothing was barred")
-        talk.summary(f"{number}: {wanted} is kept away; 'pyedmcl db unbar {number}' takes that back")
+        talk.summary(f"{number}: {new_bar} is kept away; 'pyedmcl db unbar {number}' takes that back")
     barred = bars.stored(where)
     if kernel is None:
         rows = [(str(one.id), str(one), one.why) for one in barred]

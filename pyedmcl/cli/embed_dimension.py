@@ -59,11 +59,11 @@ def embed_dimension(
 ) -> None:
     """Find the embedding dimension at which each series predicts itself best."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    wanted = beside_groups(parse_columns(columns), groups)
+    chosen_columns = beside_groups(parse_columns(columns), groups)
     check_result(output)
     check_pictures(plot)
-    labels = load_groups(input, wanted, groups, dataset)
-    series = load(input, wanted, time_column, dataset)
+    labels = load_groups(input, chosen_columns, groups, dataset)
+    series = load(input, chosen_columns, time_column, dataset)
     goal = None if target is None else load(input, [target], time_column, dataset)
     import numpy as np
 

@@ -67,10 +67,10 @@ def embedding_scan(
     """Find the E and tau at which each series predicts itself best, and what other criteria say of them."""
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     dims, lags, steps = (parse_values(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
-    wanted = parse_columns(columns)
+    chosen_columns = parse_columns(columns)
     check_result(output)
     check_pictures(plot)
-    series = load(input, wanted, time_column, dataset)
+    series = load(input, chosen_columns, time_column, dataset)
     import pyedmcl
 
     with talk.progress("finding E and tau") as report:

@@ -95,11 +95,11 @@ RADIUS_HELP = "In the unit of the data; by --threshold, a corridor 0.2:0.5, a ra
 
 def parse_radius(text: str, threshold: str) -> Any:
     """The radius as :func:`pyedmcl.rqa` takes it: one value, or a list for ``0.5,0.7``."""
-    parse, wanted = _FORMS.get(threshold, (float, "a number"))
+    parse, form = _FORMS.get(threshold, (float, "a number"))
     try:
         values = [parse(item) for item in text.split(",")]
     except ValueError:
-        raise typer.BadParameter(f"--radius {text}: {wanted} is needed, or several with commas") from None
+        raise typer.BadParameter(f"--radius {text}: {form} is needed, or several with commas") from None
     return values if len(values) > 1 else values[0]
 
 
@@ -133,10 +133,10 @@ def states(
         raise typer.BadParameter("--against compares single series: use it with --column")
     if against is not None and column is None:
         raise typer.BadParameter("--against needs --column")
-    wanted = None if together in (None, "all") else parse_columns(together)
+    chosen_columns = None if together in (None, "all") else parse_columns(together)
     if column is not None:
-        wanted = [column, *([against] if against not in (None, column) else [])]
-    series = load(path, wanted, time_column, dataset)
+        chosen_columns = [column, *([against] if against not in (None, column) else [])]
+    series = load(path, chosen_columns, time_column, dataset)
     if column is None and together is None and series.n_series > 1:
         shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
         raise typer.BadParameter(

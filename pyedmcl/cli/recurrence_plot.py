@@ -64,7 +64,7 @@ def recurrence_plot(
     if radius is None and black is not None:
         raise typer.BadParameter("--black is a share of recurrent cells: give --radius")
     _check(output, plain)
-    wanted = None if radius is None else shared.parse_radius(radius, threshold)
+    radii = None if radius is None else shared.parse_radius(radius, threshold)
     x, y = shared.states(input, column, columns, against, time_column, dataset)
     import pyedmcl
 
@@ -75,14 +75,14 @@ def recurrence_plot(
         "regular": regular, "device": device,
     }  # fmt: skip
     with talk.progress("drawing") as report:
-        if wanted is None:
+        if radii is None:
             drawn: Any = pyedmcl.distance_plot(x, y, progress=report, **common)
         else:
             drawn = pyedmcl.recurrence_plot(
-                x, y, radius=wanted, convention=convention, threshold=threshold, radius_unit=radius_unit, exact=exact,
+                x, y, radius=radii, convention=convention, threshold=threshold, radius_unit=radius_unit, exact=exact,
                 progress=report, **common,
             )
-    values = drawn.means if wanted is None else drawn.counts
+    values = drawn.means if radii is None else drawn.counts
     shade = {} if black is None else {"black": black}
     if output.suffix.lower() == ".npy":
         _save_numbers(output, values)
@@ -95,7 +95,7 @@ def recurrence_plot(
     down, across = values.shape
     talk.summary(
         f"{output}: {across:,} x {down:,} pixels of {drawn.n_columns:,} x {drawn.n_rows:,} "
-        + ("distances" if wanted is None else "cells")
+        + ("distances" if radii is None else "cells")
     )
     talk.document(
         {
@@ -105,8 +105,8 @@ def recurrence_plot(
             "pixels": [down, across],
             "n_rows": drawn.n_rows,
             "n_columns": drawn.n_columns,
-            "radius": None if wanted is None else drawn.radius,
-            "recurrent": None if wanted is None else int(drawn.counts.sum()),
+            "radius": None if radii is None else drawn.radius,
+            "recurrent": None if radii is None else int(drawn.counts.sum()),
             "provenance": dict(drawn.provenance),
         }
     )

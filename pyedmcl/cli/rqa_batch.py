@@ -67,7 +67,7 @@ def rqa_batch(
 ) -> None:
     """Quantify the recurrence of each series of a file, or of each group of its rows, in one run."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    wanted = shared.parse_radius(radius, threshold)
+    radii = shared.parse_radius(radius, threshold)
     chosen, keys, others = (parse_columns(text) for text in (columns, groups, against))
     if others is not None and (chosen is None or len(chosen) != len(others)):
         raise typer.BadParameter("--against needs --columns, and as many series as these")
@@ -80,7 +80,7 @@ def rqa_batch(
 
     with talk.progress("counting lines") as report:
         result = pyedmcl.rqa_batch(
-            series, y, groups=labels, regular=regular, m=m, tau=tau, radius=wanted, metric=metric,
+            series, y, groups=labels, regular=regular, m=m, tau=tau, radius=radii, metric=metric,
             theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention, threshold=threshold,
             normalize=normalize, radius_unit=radius_unit, exact=exact, dtype=dtype, device=device, progress=report,
         )  # fmt: skip

@@ -33,16 +33,16 @@ def shown_pictures(ctx: Any) -> Iterator[None]:
     OutputError
         There is no display.
     """
-    wanted = [parameter for parameter in ctx.command.params if _is_to_be_shown(ctx, parameter)]
-    if not wanted:
+    pictures = [parameter for parameter in ctx.command.params if _is_to_be_shown(ctx, parameter)]
+    if not pictures:
         yield
         return
-    option = wanted[0].opts[0]
+    option = pictures[0].opts[0]
     if not has_display():
         raise OutputError(f"{option} {SHOW}: there is no display; name a file, such as {option} picture.png")
     folder = Path(tempfile.mkdtemp(prefix="pyedmcl-"))  # stays: a viewer may read it at any time
-    drawn = [folder / f"{parameter.name}.png" for parameter in wanted]
-    for parameter, path in zip(wanted, drawn, strict=True):
+    drawn = [folder / f"{parameter.name}.png" for parameter in pictures]
+    for parameter, path in zip(pictures, drawn, strict=True):
         ctx.params[parameter.name] = path
     yield
     for path in drawn:

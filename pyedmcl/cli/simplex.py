@@ -70,9 +70,9 @@ def simplex(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
     check_pictures(picture)
-    wanted = None if column is None else [column, *([target] if target not in (None, column) else [])]
-    labels = load_groups(input, wanted, groups, dataset, needed="--column")
-    series = load(input, wanted, time_column, dataset)
+    chosen_columns = None if column is None else [column, *([target] if target not in (None, column) else [])]
+    labels = load_groups(input, chosen_columns, groups, dataset, needed="--column")
+    series = load(input, chosen_columns, time_column, dataset)
     if column is None and (series.n_series > 1 or target is not None):
         shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
         raise typer.BadParameter(f"--column is needed to say which of these series to embed: {shown}")

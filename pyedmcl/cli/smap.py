@@ -61,8 +61,8 @@ def chosen(
     from ..data.series import build_series
 
     names = parse_columns(column)
-    wanted = None if names is None else [*names, *([target] if target is not None and target not in names else [])]
-    series = load(input, wanted, time_column, dataset)
+    columns = None if names is None else [*names, *([target] if target is not None and target not in names else [])]
+    series = load(input, columns, time_column, dataset)
     if names is None:
         if series.n_series > 1 or target is not None:
             shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")

@@ -34,13 +34,13 @@ def explain(talk: Talk, info: DeviceInfo, seconds: float) -> dict[str, Any]:
     from ..tuner.neighbor_rates import cases
     from ..tuner.problems.common import scalar
 
-    wanted, known = cases(scalar(info)), rates_of(info)
+    problems, known = cases(scalar(info)), rates_of(info)
     talk.summary(f"\n{NAME}: what the exhaustive search, the pruned one and a k-d tree cost on {info.name}")
-    for problem in wanted:
+    for problem in problems:
         talk.summary(f"  problem: {problem.name}")
     talk.summary(f"  {seconds:g} s; what would not fit into them is left out. Rates now: {known.source}")
     return {
-        "problems": [vars(problem) for problem in wanted], "seconds": seconds, "source": known.source,
+        "problems": [vars(problem) for problem in problems], "seconds": seconds, "source": known.source,
         "rates": known.rates.as_dict(),
     }  # fmt: skip
 

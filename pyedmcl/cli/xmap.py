@@ -112,12 +112,12 @@ def xmap(
     After an interruption the same command continues where it ended.
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    wanted = beside_groups(parse_columns(columns), groups)
+    chosen_columns = beside_groups(parse_columns(columns), groups)
     dimension = parse_E(E)
     spans = parse_windows(windows)
     _check_output(output, spans is not None)
-    labels = load_groups(input, wanted, groups, dataset)
-    series = load(input, wanted, time_column, dataset)
+    labels = load_groups(input, chosen_columns, groups, dataset)
+    series = load(input, chosen_columns, time_column, dataset)
     aimed = None if targets is None else targets_of(input, targets, time_column, dataset)
     flat = list(series.constant)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")

@@ -90,7 +90,7 @@ def xmap_grid(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     dims, lags, steps = (parse_values(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
     thetas = None if theta is None else _numbers(theta)
-    wanted = parse_columns(columns)
+    chosen_columns = parse_columns(columns)
     if table is not None:
         check_table(table)
     check_pictures(plot)
@@ -99,8 +99,8 @@ def xmap_grid(
     from ..edm.xmap_grid_result import as_tolerance
 
     as_tolerance(saturation, "saturation")
-    labels = load_groups(input, wanted, groups, dataset)
-    series = load(input, wanted, time_column, dataset)
+    labels = load_groups(input, chosen_columns, groups, dataset)
+    series = load(input, chosen_columns, time_column, dataset)
     aimed = None if targets is None else targets_of(input, targets, time_column, dataset)
     import pyedmcl
 

@@ -193,9 +193,9 @@ def _installed(purpose: str) -> str:
         except metadata.PackageNotFoundError:
             raise missing_extra(package, "loopy", purpose) from None
         if not least <= _numbers(version[package]) < below:
-            wanted = f"{package}>={'.'.join(map(str, least))},<{'.'.join(map(str, below))}"
+            ranges = f"{package}>={'.'.join(map(str, least))},<{'.'.join(map(str, below))}"
             raise MissingExtraError(
-                f"{purpose} needs {wanted}, but {package} {version[package]} is installed: pip install 'pyedmcl[loopy]'"
+                f"{purpose} needs {ranges}, but {package} {version[package]} is installed: pip install 'pyedmcl[loopy]'"
             )
     return version["loopy"]
 
@@ -231,7 +231,7 @@ def generate(name: str, shaping: Mapping[str, Any]) -> str:
         warnings.simplefilter("ignore")  # deprecations between loopy and islpy
         lp = _loopy(purpose)
         try:
-            # loopy's own cache on disk would hold more than the text and outlive our versions.
+            # loopy's own cache on disk would hold more than the text and outlive our ranges.
             with lp.CacheMode(False):
                 code = lp.generate_code_v2(MAKERS[name].make(lp, shaping)).device_code()
         except Exception as error:

@@ -24,9 +24,9 @@ def select(
     """
     if columns is None:
         return list(range(len(labels)))
-    wanted = column_names(argument, columns) or []
-    if leaves_out(labels, wanted):
-        without = set(select(labels, [item[1:] for item in wanted if isinstance(item, str)], what, argument))
+    chosen_columns = column_names(argument, columns) or []
+    if leaves_out(labels, chosen_columns):
+        without = set(select(labels, [item[1:] for item in chosen_columns if isinstance(item, str)], what, argument))
         return [i for i in range(len(labels)) if i not in without]
     by_label: dict[object, int] = {}
     ambiguous: set[object] = set()
@@ -38,7 +38,7 @@ def select(
     positions = not any(isinstance(label, numbers.Integral) for label in labels)
     chosen: list[int] = []
     missing: list[object] = []
-    for item in wanted:
+    for item in chosen_columns:
         if item in ambiguous:
             raise InputError(f"{what}: several columns are called {shown(item)}; rename them, or choose by position")
         if item in by_label:
@@ -59,10 +59,10 @@ def select(
 
 def leaves_out(labels: Sequence[object], columns: Sequence[str | int] | str | int | None) -> bool:
     """Whether ``columns`` says what to leave out: names with a minus before them, which no label has."""
-    wanted = column_names("columns", columns) or []
+    chosen_columns = column_names("columns", columns) or []
     names = {str(label) for label in labels}
-    return bool(wanted) and all(
-        isinstance(item, str) and item[:1] == "-" and item not in names and item[1:] in names for item in wanted
+    return bool(chosen_columns) and all(
+        isinstance(item, str) and item[:1] == "-" and item not in names and item[1:] in names for item in chosen_columns
     )
 
 

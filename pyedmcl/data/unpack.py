@@ -169,8 +169,8 @@ def _pandas_values(series: Any) -> Array:
     if isinstance(series.dtype, np.dtype):
         return np.asarray(series.to_numpy())
     if series.dtype.kind in "fiub":  # nullable and Arrow types: their missing value is a gap
-        wanted = np.float32 if str(series.dtype).lower() in ("float32", "float[pyarrow]") else np.float64
-        return np.asarray(series.to_numpy(dtype=wanted, na_value=np.nan))
+        dtype = np.float32 if str(series.dtype).lower() in ("float32", "float[pyarrow]") else np.float64
+        return np.asarray(series.to_numpy(dtype=dtype, na_value=np.nan))
     return np.asarray(series.to_numpy(dtype=object))
 
 

@@ -128,10 +128,10 @@ class CausalNetwork(Graph, Result):
 
     def rows(self, verdicts: Collection[str] | None = None) -> list[tuple[Any, ...]]:
         """Pairs as rows of :data:`COLUMNS`, by verdict and then by skill; only those of some verdicts if given."""
-        wanted = self._verdicts(verdicts)
+        shown_verdicts = self._verdicts(verdicts)
         places = [
             (effect, cause) for effect, cause in np.ndindex(*self.rho.shape)
-            if effect != cause and self.verdict[effect, cause] in wanted
+            if effect != cause and self.verdict[effect, cause] in shown_verdicts
         ]  # fmt: skip
         strength = np.where(np.isnan(self.skill), -np.inf, self.skill)
         places.sort(key=lambda place: (_ORDER.index(self.verdict[place]), -strength[place]))
@@ -201,21 +201,21 @@ class CausalNetwork(Graph, Result):
         """
         from ..plot.network import causal_network
 
-        wanted = self._verdicts(verdicts)
-        keep = np.isin(self.verdict.astype(str), list(wanted)) & ~np.eye(len(self.names), dtype=bool)
+        shown_verdicts = self._verdicts(verdicts)
+        keep = np.isin(self.verdict.astype(str), list(shown_verdicts)) & ~np.eye(len(self.names), dtype=bool)
         tests = f"{self.n_steps:,} rows, surrogates: {self.surrogate or 'none'}, rate {self.rate:g}"
         held = set(self.verdict[~np.eye(len(self.names), dtype=bool)].tolist())
-        words = ", ".join([word for word in _ORDER if word in wanted & held] or [DIRECT])
+        words = ", ".join([word for word in _ORDER if word in shown_verdicts & held] or [DIRECT])
         return causal_network(
             self.skill, self.names, path, keep=keep, top=top, title=f"verdict: {words} ({tests})", layout=layout,
             clusters=clusters,
         )  # fmt: skip
 
     def _verdicts(self, verdicts: Collection[str] | None) -> set[str]:
-        wanted = set(_ORDER) if verdicts is None else {verdicts} if isinstance(verdicts, str) else set(verdicts)
-        if not wanted <= set(MEANINGS):
+        chosen = set(_ORDER) if verdicts is None else {verdicts} if isinstance(verdicts, str) else set(verdicts)
+        if not chosen <= set(MEANINGS):
             raise InputError(f"verdicts={shown(verdicts)}: some of {', '.join(map(repr, _ORDER))} are needed")
-        return wanted
+        return chosen
 
     def _number(self, name: str, what: str) -> int:
         if name not in self.names:

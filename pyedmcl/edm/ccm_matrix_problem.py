@@ -117,10 +117,10 @@ class CcmMatrixEngine:
             alike = block.begin + np.flatnonzero(dim == E)
             for first in range(0, len(alike), step):
                 libraries = alike[first : first + step]
-                wanted = libraries[:, None] != np.arange(n)
+                computed = libraries[:, None] != np.arange(n)
                 if self._problem.pairs is not None:
-                    wanted &= self._problem.pairs[libraries]
-                places, targets = np.nonzero(wanted)
+                    computed &= self._problem.pairs[libraries]
+                places, targets = np.nonzero(computed)
                 streams = libraries[places] % own_streams, targets % own_streams
                 pairs = np.stack([places, targets, *streams], axis=1)
                 skill, new = self._skill(libraries, int(dim), pairs, [self._problem.lib_sizes[i] for i in block.layers])

@@ -72,14 +72,14 @@ class CcmResult(Result):
 
     def quantiles(self, q: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> NDArray[np.float64]:
         """Quantiles (2, n_sizes, len(q)) of the skill; NaN where no sample has one."""
-        wanted = np.asarray(q, np.float64)
-        if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+        shares = np.asarray(q, np.float64)
+        if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
             raise InputError(f"q={q!r}: a sequence of numbers from 0 to 1 is needed")
-        out = np.full((*self.rho.shape[:2], len(wanted)), np.nan)
+        out = np.full((*self.rho.shape[:2], len(shares)), np.nan)
         for place in np.ndindex(*self.rho.shape[:2]):
             there = self.rho[place][np.isfinite(self.rho[place])]
             if there.size:
-                out[place] = np.quantile(there, wanted)
+                out[place] = np.quantile(there, shares)
         return out
 
     @property

@@ -31,19 +31,19 @@ def segments(name: str, given: Any, n: int) -> list[tuple[int, int]]:
     InputError
         A range is empty, lies outside the data, or overlaps another.
     """
-    wanted = f"a pair (begin, end) with 0 <= begin < end <= {n}, a list of such pairs, or a mask of {n} booleans"
+    forms = f"a pair (begin, end) with 0 <= begin < end <= {n}, a list of such pairs, or a mask of {n} booleans"
     try:
         array = np.asarray(given)
     except Exception:  # pairs of different lengths, or whatever the object itself raises
-        raise InputError(f"{name}={shown(given)}: {wanted} is needed") from None
+        raise InputError(f"{name}={shown(given)}: {forms} is needed") from None
     if array.ndim == 1 and array.shape == (2,):
         array = array[None]
     if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0 or array.dtype == bool:
-        raise InputError(f"{name}={shown(given)}: {wanted} is needed")
+        raise InputError(f"{name}={shown(given)}: {forms} is needed")
     ranges = sorted(tuple(arguments.integer(name, end) for end in pair) for pair in array.tolist())
     for begin, end in ranges:
         if not 0 <= begin < end <= n:
-            raise InputError(f"{name}: the range ({begin}, {end}) cannot be used; {wanted} is needed")
+            raise InputError(f"{name}: the range ({begin}, {end}) cannot be used; {forms} is needed")
     for before, after in itertools.pairwise(ranges):
         if after[0] < before[1]:
             raise InputError(f"{name}: the ranges {before} and {after} overlap; make them one or part them")

@@ -121,9 +121,9 @@ class SequentialTests:
             return 0
         left = self._budget * int(self._made.sum()) - int(self.n.sum())
         most = max(min(_MOST_NUMBERS // n_steps, 4096), 1)
-        wanted = max(self.drawn // 2, 1)
+        half_again = max(self.drawn // 2, 1)
         times = MOST_TIMES if self.drawn < MOST_TIMES * self._budget else MOST_TIMES_UNREACHED
-        return max(min(wanted, most, left // waiting, times * self._budget - self.drawn), 0)
+        return max(min(half_again, most, left // waiting, times * self._budget - self.drawn), 0)
 
 
 def decided(p_value: Doubles, n: Counts, rate: float) -> Mask:

@@ -104,9 +104,9 @@ class XmapSignificanceEngine:
     def _maps(self, block: Block) -> Iterator[tuple[Numbers, Numbers]]:
         """Libraries and targets of each map that a block is computed by."""
         p, N = self._problem, self._problem.total
-        wanted = np.ones((N, N), bool) if p.pairs is None else p.pairs
-        for targets in self._together(wanted, block):
-            yield np.flatnonzero(wanted[:, targets].any(axis=1)), targets
+        pairs = np.ones((N, N), bool) if p.pairs is None else p.pairs
+        for targets in self._together(pairs, block):
+            yield np.flatnonzero(pairs[:, targets].any(axis=1)), targets
 
     def _together(self, wanted: NDArray[np.bool_], block: Block) -> Iterator[Numbers]:
         """Targets that share a map: where the search that they share costs more than the pairs that nobody wants."""

@@ -86,12 +86,12 @@ class PairPredictions:
 
         A prediction stands at the row that is predicted, that of the state plus Tp; NaN where there is none.
         """
-        wanted = np.array(pairs).reshape(-1, 2)
-        masks = [self._masks[target].tobytes() for target in wanted[:, 1]]
+        pairs_array = np.array(pairs).reshape(-1, 2)
+        masks = [self._masks[target].tobytes() for target in pairs_array[:, 1]]
         for mask in dict.fromkeys(masks):
             members = np.flatnonzero([own == mask for own in masks])
-            library_mask = self._masks[wanted[members[0], 1]]
-            yield from self._alike(wanted, members, None if library_mask.all() else library_mask)
+            library_mask = self._masks[pairs_array[members[0], 1]]
+            yield from self._alike(pairs_array, members, None if library_mask.all() else library_mask)
 
     def _alike(
         self, wanted: Numbers, members: Numbers, library_mask: Mask | None

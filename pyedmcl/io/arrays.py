@@ -127,10 +127,10 @@ def _read(entries: Mapping[str, Entry], dataset: str | None, columns: Sequence[s
     if names is not None and "values" in beside and values.ndim == 2 and len(names) != values.shape[1]:
         names = None  # they belong to "values", and another array was asked for
     named_in_values = isinstance(time_column, int) or (names is not None and time_column in names)
-    wanted = "time" if time_column is None else str(time_column)
+    time_name = "time" if time_column is None else str(time_column)
     time = None
-    if wanted in beside and not named_in_values and values.ndim and beside[wanted].shape == values.shape[:1]:
-        time = np.asarray(beside[wanted].load())
+    if time_name in beside and not named_in_values and values.ndim and beside[time_name].shape == values.shape[:1]:
+        time = np.asarray(beside[time_name].load())
         if time.dtype.kind not in "iufMm":
             time = np.array(_texts(time), np.str_)
         time_column = None

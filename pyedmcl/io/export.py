@@ -189,8 +189,8 @@ def checked_map(
         rho = np.asarray(rho)
     shape = tuple(rho.shape)
     if len(shape) != 2 or 0 in shape or (targets is None and shape[0] != shape[1]):
-        wanted = "(N, N)" if targets is None else f"({len(names)}, {len(targets)})"
-        raise InputError(f"a map has shape {wanted}, this one {shape}")
+        needed_shape = "(N, N)" if targets is None else f"({len(names)}, {len(targets)})"
+        raise InputError(f"a map has shape {needed_shape}, this one {shape}")
     if len(names) != shape[0]:
         raise InputError(f"{len(names)} names for a map of {shape[0]} series; one name each is needed")
     if targets is not None and len(targets) != shape[1]:

@@ -95,11 +95,11 @@ def read_series(path: str | os.PathLike[str], *, columns: Sequence[str | int] | 
         raise InputError(f"dataset={shown(dataset)}: the name of an array in the file is needed")
     if isinstance(time_column, bool) or not isinstance(time_column, (str, int, np.integer, type(None))):
         raise InputError(f"time_column={shown(time_column)}: the name or the position of a column is needed")
-    wanted = column_names("columns", columns)
+    chosen_columns = column_names("columns", columns)
     try:
         if not path.exists():
             raise InputError(_not_there(path))
-        return replace(_read(path, wanted, time_column, dataset, what), source=what)
+        return replace(_read(path, chosen_columns, time_column, dataset, what), source=what)
     except (PyedmclError, NameError):  # the latter is a mistake of ours
         raise
     except Exception as error:  # of the library that knows the format, about a damaged file

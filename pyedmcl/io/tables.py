@@ -30,10 +30,10 @@ def read_arrow(path: Path, columns: Sequence[str | int] | None, time_column: str
     time = select(labels, time_column, what)[0] if time_column is not None else _find_time(table, kept)
     if time is None:
         return as_series(table, columns=columns, what=what)
-    wanted = [labels[i] for i in chosen if i != time]
-    if not wanted:
+    value_columns = [labels[i] for i in chosen if i != time]
+    if not value_columns:
         raise InputError(f"{what}: there is no column of data beside the time column {labels[time]!r}")
-    series = as_series(table.select(wanted), what=what)
+    series = as_series(table.select(value_columns), what=what)
     return Series(series.values, series.names, _times(table, time))
 
 

@@ -55,11 +55,11 @@ def read_text(path: Path, columns: Sequence[str | int] | None, time_column: str 
     if dates is not None:
         time = None
     left_out = [*moments, *_counter(dialect, time)] if dates is not None else _counter(dialect, time)
-    wanted = [i for i in chosen if i != time and (kept is not None or i not in left_out)]
-    if not wanted:
+    numeric = [i for i in chosen if i != time and (kept is not None or i not in left_out)]
+    if not numeric:
         raise InputError(f"{what}: there is no column of data beside the time column {labels[time or 0]!r}")
-    values, wanted, cells = _parse_numbers(path, dialect, wanted, time, labels, what, named=kept is not None)
-    names = [labels[i] for i in wanted]
+    values, numeric, cells = _parse_numbers(path, dialect, numeric, time, labels, what, named=kept is not None)
+    names = [labels[i] for i in numeric]
     times = dates if time is None else as_time(cells)
     if kept is not None and times is None:  # times increase, or are refused
         _tell_recordings_beside(path, dialect, labels, {*kept, *([] if time is None else [time])}, what)
@@ -142,24 +142,24 @@ def _lines(path: Path, dialect: Dialect, what: str) -> Iterator[tuple[int, str]]
         raise InputError(f"{what}: cannot be read to its end ({error})") from error
 
 
-def _parse_numbers(path: Path, dialect: Dialect, wanted: list[int], time: int | None, labels: Sequence[str],
+def _parse_numbers(path: Path, dialect: Dialect, numeric: list[int], time: int | None, labels: Sequence[str],
                    what: str, *, named: bool) -> tuple[Array, list[int], list[str]]:
     """As :func:`_parse`, without the columns of words unless they are ``named``; and which columns are left."""
     words: list[int] = []
     while True:
         try:
-            values, cells = _parse(path, dialect, wanted, time, labels, what)
+            values, cells = _parse(path, dialect, numeric, time, labels, what)
         except _NotNumericError as error:
             held = [] if named else _cells(path, dialect, error.column, what)
-            if len(wanted) == 1 or not are_words(held):
+            if len(numeric) == 1 or not are_words(held):
                 raise
-            require_no_recordings(held, labels[error.column], what, len(wanted) - 1)
+            require_no_recordings(held, labels[error.column], what, len(numeric) - 1)
             words.append(error.column)
-            wanted = [i for i in wanted if i != error.column]
+            numeric = [i for i in numeric if i != error.column]
         else:
             if words:
                 tell_left_out([labels[i] for i in words], what)
-            return values, wanted, cells
+            return values, numeric, cells
 
 
 def _cells(path: Path, dialect: Dialect, column: int, what: str) -> list[str]:

@@ -163,9 +163,9 @@ class Manifest:
     def from_attributes(cls, attributes: Mapping[str, Any]) -> Manifest:
         """The inverse of :meth:`attributes`. Raises KeyError, TypeError or InputError where that is damaged."""
         record = attributes["pyedmcl"]
-        wanted = ("input_digest", "block_rows", "parameters", "version", "kernels", "device", "dtype", "created",
+        field_names = ("input_digest", "block_rows", "parameters", "version", "kernels", "device", "dtype", "created",
                   "format")  # fmt: skip
-        fields = {name: record[name] for name in wanted}
+        fields = {name: record[name] for name in field_names}
         names, targets = attributes["names"], attributes.get("targets")
         return cls(names=names, targets=targets, grids=record.get("grids"), **fields)
 

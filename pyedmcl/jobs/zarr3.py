@@ -117,10 +117,10 @@ class LazyMatrix:
     def __getitem__(self, key: Any) -> Any:
         rows, columns = self._split(key)
         # The index arrays have NumPy find the meaning (negative, step, out of range) at 8 bytes per row or column.
-        wanted = np.arange(self.shape[0])[rows]
+        row_numbers = np.arange(self.shape[0])[rows]
         width = np.arange(self.shape[1])[columns]
-        out = np.empty((wanted.size, *width.shape), dtype=self.dtype)
-        flat = wanted.reshape(-1)
+        out = np.empty((row_numbers.size, *width.shape), dtype=self.dtype)
+        flat = row_numbers.reshape(-1)
         blocks = flat // self._block_rows
         for block in np.unique(blocks):
             places = np.flatnonzero(blocks == block)
@@ -129,7 +129,7 @@ class LazyMatrix:
             part = self._read(int(block), first, last)
             # Columns first: for an int or a slice that is a view, and the copy is as small as the answer.
             out[places] = np.nan if part is None else part[:, columns][local - first]
-        return out[0] if wanted.ndim == 0 else out
+        return out[0] if row_numbers.ndim == 0 else out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

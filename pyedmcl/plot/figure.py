@@ -102,14 +102,14 @@ def colours(default: str) -> Any:
     from matplotlib import colormaps
     from matplotlib.colors import Colormap
 
-    wanted = style().cmap
-    if wanted is None:
+    cmap = style().cmap
+    if cmap is None:
         return colormaps[default]
-    if isinstance(wanted, Colormap):
-        return wanted
-    if not isinstance(wanted, str) or wanted not in colormaps:
-        raise InputError(f"cmap={shown(wanted)}: a colour map of matplotlib is needed, such as 'magma', or its name")
-    return colormaps[wanted]
+    if isinstance(cmap, Colormap):
+        return cmap
+    if not isinstance(cmap, str) or cmap not in colormaps:
+        raise InputError(f"cmap={shown(cmap)}: a colour map of matplotlib is needed, such as 'magma', or its name")
+    return colormaps[cmap]
 
 
 def as_label(name: object) -> str:

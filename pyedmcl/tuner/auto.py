@@ -75,10 +75,10 @@ def tune(
     backend = Bench(executor_for(info))
     until = time.monotonic() + budget
     outcome = Tuning(backend, tuned_spec(spec.name), case, session, until).run()
-    wanted = tuning_key(spec, specialisation, info, sizes)
+    own_key = tuning_key(spec, specialisation, info, sizes)
     if outcome.key is None:
         log.warning("%s could not be tuned: %s", spec.name, outcome.note)
-    elif outcome.key != wanted:
+    elif outcome.key != own_key:
         # The case is a little different, or its engine asks for several things: what was asked for is answered too.
-        trial = database.start(wanted, outcome.parameters, session=session.name, case=case.text(), final=True)
+        trial = database.start(own_key, outcome.parameters, session=session.name, case=case.text(), final=True)
         database.finish(trial, status="ok", seconds=[outcome.seconds], note="from a case like it")

@@ -108,8 +108,8 @@ class TuningProblem(ABC):
 
     def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
         """Problems worth tuning, the most common first; one or two for "rapid"."""
-        wanted = self.wanted(mode, info)
-        return [self.case(info, **numbers) for numbers in wanted if info.fp64 or numbers.get("dtype") != "float64"]
+        all_numbers = self.wanted(mode, info)
+        return [self.case(info, **numbers) for numbers in all_numbers if info.fp64 or numbers.get("dtype") != "float64"]
 
     def wanted(self, mode: str, info: DeviceInfo) -> list[Mapping[str, Any]]:
         """What :meth:`case` is given for each of :meth:`cases`."""

@@ -315,8 +315,8 @@ class Tuning:
     def _reserve(self) -> float:
         """Seconds that the last comparison will take."""
         figures = (_FINALISTS + 1) * (self.settings.duel + 1)
-        wanted = 1.3 * figures * self._sample_wall + (_FINALISTS + 1) * self._compile_wall
-        return min(wanted, _RESERVE_MOST * (self.until - self._begun))
+        needed_seconds = 1.3 * figures * self._sample_wall + (_FINALISTS + 1) * self._compile_wall
+        return min(needed_seconds, _RESERVE_MOST * (self.until - self._begun))
 
     def _out_of_time(self) -> bool:
         return time.monotonic() >= self.until - self._reserve()

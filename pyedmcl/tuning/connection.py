@@ -131,10 +131,10 @@ class File:
 
     def remove(self, table: str, ids: Iterable[int]) -> int:
         """Remove rows of a table by their number; returns how many there were."""
-        wanted = [(number,) for number in ids]
-        if not wanted:
+        id_rows = [(number,) for number in ids]
+        if not id_rows:
             return 0
-        return self.write(lambda c: sum(c.execute(f"DELETE FROM {table} WHERE id=?", row).rowcount for row in wanted))
+        return self.write(lambda c: sum(c.execute(f"DELETE FROM {table} WHERE id=?", row).rowcount for row in id_rows))
 
     def shrink(self) -> None:
         """Give the space of removed rows back to the disk, if nobody else is using the file."""

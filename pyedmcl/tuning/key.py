@@ -150,14 +150,14 @@ def device_digest(device: DeviceKey) -> str:
 
 def device_from(fields: Mapping[str, Any]) -> DeviceKey:
     """A device key from :meth:`DeviceKey.as_dict`. Raises ValueError where a field is missing or of another type."""
-    wanted = {name: int if kind == "int" else str for name, kind in DeviceKey.__annotations__.items()}
-    if set(fields) != set(wanted):
-        odd = ", ".join(sorted(set(fields) ^ set(wanted)))
-        raise ValueError(f"a device has the fields {', '.join(wanted)}; missing or unknown: {odd}")
-    for name, kind in wanted.items():
+    kinds = {name: int if kind == "int" else str for name, kind in DeviceKey.__annotations__.items()}
+    if set(fields) != set(kinds):
+        odd = ", ".join(sorted(set(fields) ^ set(kinds)))
+        raise ValueError(f"a device has the fields {', '.join(kinds)}; missing or unknown: {odd}")
+    for name, kind in kinds.items():
         if not isinstance(fields[name], kind) or isinstance(fields[name], bool):
             raise ValueError(f"the device's {name} is {fields[name]!r}, not {'a number' if kind is int else 'text'}")
-    return DeviceKey(**{name: fields[name] for name in wanted})
+    return DeviceKey(**{name: fields[name] for name in kinds})
 
 
 def key_as_dict(key: TuningKey) -> dict[str, Any]:

@@ -88,10 +88,10 @@ def checked(values: Mapping[str, Any]) -> dict[str, float]:
 
 def save(database: Database, records: Iterable[RateRecord], *, imported: bool = False) -> int:
     """Append records to a database; imported ones that are there already are left out. Returns how many were new."""
-    wanted = list(records)
+    new_records = list(records)
 
     def change(connection: sqlite3.Connection) -> int:
-        return sum(_insert(connection, record, imported) for record in wanted)
+        return sum(_insert(connection, record, imported) for record in new_records)
 
     return database.file.write(change)
 

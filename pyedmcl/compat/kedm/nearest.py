@@ -46,9 +46,9 @@ def nearest(
     k, first = E + 1, (E - 1) * tau
     has_goal = np.zeros(len(lib), bool)
     has_goal[: len(lib) - Tp] = np.isfinite(goal[Tp : len(lib)])
-    wanted = min(k if own else k + _FEW, MOST_NEIGHBOURS)
+    enough = min(k if own else k + _FEW, MOST_NEIGHBOURS)
     problem = Projection(
-        library=lib, query=lib if own else pred, goal=goal, lags=E, tau=tau, Tp=Tp, k=wanted,
+        library=lib, query=lib if own else pred, goal=goal, lags=E, tau=tau, Tp=Tp, k=enough,
         exclusion_radius=0 if own else -1, library_mask=None, rows=np.empty(0, np.int64), observed=np.empty(0),
     )  # fmt: skip
     rows, distance = _search(problem, has_goal)
