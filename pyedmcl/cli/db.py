@@ -153,8 +153,8 @@ def best(
     for record in measured:
         values = [(name, f"{value:.3g}") for name, value in record.values.items()]
         talk.table((f"{record.name} on {record.device.name}", "seconds"), values, right=("seconds",))
-    told = [{**key_as_dict(e.key), "parameters": e.parameters, "seconds": e.seconds} for e in entries]
-    talk.document(told + [{"device": r.device.as_dict(), "rates": r.name, "values": r.values} for r in measured])
+    records = [{**key_as_dict(e.key), "parameters": e.parameters, "seconds": e.seconds} for e in entries]
+    talk.document(records + [{"device": r.device.as_dict(), "rates": r.name, "values": r.values} for r in measured])
 
 
 def _words(text: str) -> str:

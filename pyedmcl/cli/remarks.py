@@ -31,10 +31,10 @@ def remark_on(series: Series) -> None:
     context = running()
     if context is None or context.info_name in _THEMSELVES or context.params.get("groups") is not None:
         return
-    told = context.meta.setdefault(_TOLD, set())
-    if context.params.get("quiet") or series.names in told:
+    remarked = context.meta.setdefault(_TOLD, set())
+    if context.params.get("quiet") or series.names in remarked:
         return
-    told.add(series.names)
+    remarked.add(series.names)
     from ..edm.check import check
     from ..edm.table_remarks import remarks_on_size
 

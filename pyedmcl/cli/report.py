@@ -46,7 +46,7 @@ def report(
     from ..reporting.report import report as write
 
     pairs = [_pair(text) for text in pair or ()]
-    with talk.progress("reading") as told, told_to(told):
+    with talk.progress("reading") as reported, told_to(reported):
         write(list(results), output, title=title, top=top, cluster=cluster, pairs=pairs or None, rate=rate)
     size = output.expanduser().stat().st_size
     counted = "1 result" if len(results) == 1 else f"{len(results)} results"

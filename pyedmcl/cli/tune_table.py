@@ -72,11 +72,11 @@ class Table:
         return grid
 
     def _caption(self) -> str:
-        told = f"{sum(standing.done for standing in self._standings.values())} of {self._total} problems"
+        progress = f"{sum(standing.done for standing in self._standings.values())} of {self._total} problems"
         for standing in reversed(list(self._standings.values())):
             if standing.trouble:
-                return f"{told}; last bad one: {trouble_text(standing.trouble[-1])}"
-        return told
+                return f"{progress}; last bad one: {trouble_text(standing.trouble[-1])}"
+        return progress
 
 
 @contextmanager

@@ -259,8 +259,8 @@ def _main(arguments: list[str]) -> int:
         print(f"{folder.parent} is not there: run this in a checkout of the sources", file=sys.stderr)
         return 2
     fresh = shipped_files()
-    there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.cl")}
-    changed = sorted(n for n in {*fresh, *there} if fresh.get(n) != there.get(n))
+    stored = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.cl")}
+    changed = sorted(n for n in {*fresh, *stored} if fresh.get(n) != stored.get(n))
     for file in changed:
         if arguments == ["--check"]:
             print(f"{GENERATED}/{file} is not as generated")
@@ -270,7 +270,7 @@ def _main(arguments: list[str]) -> int:
         else:
             (folder / file).unlink()
             print(f"{GENERATED}/{file} removed")
-    print(f"{len(fresh)} texts, {len(changed)} of {len({*fresh, *there})} files differed")
+    print(f"{len(fresh)} texts, {len(changed)} of {len({*fresh, *stored})} files differed")
     return int(bool(changed) and arguments == ["--check"])
 
 

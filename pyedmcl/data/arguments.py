@@ -164,15 +164,15 @@ def room(name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[
     InputError
         This machine has not that much memory.
     """
-    needed, there = np.dtype(dtype).itemsize * math.prod(shape), _host_bytes()
-    if needed <= there:
+    needed, available = np.dtype(dtype).itemsize * math.prod(shape), _host_bytes()
+    if needed <= available:
         try:
             return np.empty(shape, dtype)
         except (MemoryError, ValueError, OverflowError):
             pass
     raise InputError(
         f"{name}: the result of {' x '.join(f'{n:,}' for n in shape)} numbers needs {needed:,} bytes of memory, and "
-        f"this machine has {there:,}; take a smaller {name}"
+        f"this machine has {available:,}; take a smaller {name}"
     )
 
 

@@ -107,8 +107,8 @@ def _middles(values: NDArray[Any], target: np.dtype[Any]) -> NDArray[np.float64]
         if whole.size:
             out[part.start + whole] = _medians(sample[whole])
         for each in np.flatnonzero(~exact & gaps):
-            there = sample[each][~np.isnan(sample[each])]
-            out[part.start + each] = np.median(there) if there.size else 0.0
+            present = sample[each][~np.isnan(sample[each])]
+            out[part.start + each] = np.median(present) if present.size else 0.0
     return out
 
 
@@ -145,8 +145,8 @@ def exponents(values: NDArray[Any]) -> NDArray[np.int32]:
 
     Values times ``2.0**-e``, which is a number with all its digits, are near 1.
     """
-    there = np.where(np.isfinite(values), values, 0.0)
-    exponent = np.frexp(np.abs(there).max(axis=-1, initial=0.0))[1]
+    finite = np.where(np.isfinite(values), values, 0.0)
+    exponent = np.frexp(np.abs(finite).max(axis=-1, initial=0.0))[1]
     out: NDArray[np.int32] = np.clip(exponent, -_MOST_EXPONENT, _MOST_EXPONENT)
     return out
 

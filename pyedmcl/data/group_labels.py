@@ -38,25 +38,25 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
         return data, None
     if isinstance(groups, Groups):
         return data, groups
-    there = _names_of(data)
+    names = _names_of(data)
     keys = several("groups", groups)
-    if names_columns(keys, there):
+    if names_columns(keys, names):
         rest, columns = _without(data, keys)
         return rest, replace(groups_of(columns, len(columns), what), keys=tuple(map(str, keys)))
     if isinstance(groups, str) and required:
         raise InputError(
             f"groups={shown(groups)}: {what} has no column or level of this name"
-            + (f"; there are {some(list(there))}" if there else "; give a label for each row")
+            + (f"; there are {some(list(names))}" if names else "; give a label for each row")
         )
     if not required:
         return _flat(data), None
     labels, n_steps = groups_of(groups, None, what), _rows_of(data)
     if n_steps is not None and n_steps != len(labels.codes):
         named = all(isinstance(key, str) for key in keys)
-        unknown = [key for key in keys if key not in there] if named else keys
+        unknown = [key for key in keys if key not in names] if named else keys
         if len(unknown) < len(keys) == len(set(keys)):
             raise InputError(
-                f"groups={shown(groups)}: {what} has no column or level {some(unknown)}; there are {some(list(there))}"
+                f"groups={shown(groups)}: {what} has no column or level {some(unknown)}; there are {some(list(names))}"
             )
         labels.require(n_steps, what)
     return _flat(data), labels

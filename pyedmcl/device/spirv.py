@@ -53,8 +53,8 @@ def compile_spirv(text: str, options: Sequence[str]) -> bytes:
             _run([pair[0], *front, "kernel.cl", "-o", "kernel.bc"], place, text)
             _run([pair[1], "--spirv-max-version=1.2", "kernel.bc", "-o", "kernel.spv"], place, text)
         else:
-            told = ["-options", " ".join(options), "-output_no_suffix", "-output", "kernel", "-out_dir", "."]
-            _run([str(ocloc), "compile", "-file", "kernel.cl", "-spv_only", "-device", "skl", *told], place, text)
+            arguments = ["-options", " ".join(options), "-output_no_suffix", "-output", "kernel", "-out_dir", "."]
+            _run([str(ocloc), "compile", "-file", "kernel.cl", "-spv_only", "-device", "skl", *arguments], place, text)
         modules = sorted(place.glob("*.spv"))
         if not modules:
             raise BuildError("the compiler for SPIR-V wrote nothing", source=text)

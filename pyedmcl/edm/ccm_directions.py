@@ -87,8 +87,8 @@ class Direction:
     def n_predicted(self, Tp: int) -> int:
         """Rows whose prediction can be compared with an observation."""
         values = self.library.series.values
-        there = np.isfinite(embed(values, self.library.lags, self.tau)).all(axis=1)
-        return int((there & np.isfinite(future(self.target.series.values[:, 0], Tp))).sum())
+        present = np.isfinite(embed(values, self.library.lags, self.tau)).all(axis=1)
+        return int((present & np.isfinite(future(self.target.series.values[:, 0], Tp))).sum())
 
 
 def stated(x: Any, y: Any, state: Any, groups: Any) -> tuple[Any, Any, Any]:

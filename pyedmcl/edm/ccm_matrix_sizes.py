@@ -33,11 +33,11 @@ def most_rows(problem: CcmMatrixProblem) -> int:
     """
     # Before E is known: the largest E that may be found has the fewest rows.
     series, E, tau, Tp = problem.data.series, problem.highest, problem.tau, problem.Tp
-    there = np.isfinite(series.values)
+    present = np.isfinite(series.values)
     has_future = np.array([np.isfinite(future(series.values[:, j], Tp)) for j in range(series.n_series)])
     embedded = np.array([
         np.isfinite(embed(series.values[:, [i]], E, tau)).all(axis=1) for i in range(series.n_series)
-    ]) if not there.all() else (np.arange(series.n_steps) >= (E - 1) * tau)[None]  # fmt: skip
+    ]) if not present.all() else (np.arange(series.n_steps) >= (E - 1) * tau)[None]  # fmt: skip
     most, (least, what) = series.n_steps, _least_size(problem)
     for choice in problem.folds or (problem.rows,):
         library_mask = None if choice is None else choice.library_mask(series.n_steps, E, tau, Tp)

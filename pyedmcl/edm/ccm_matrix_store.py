@@ -115,12 +115,12 @@ def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:
         Its library sizes were computed from different data or with different parameters.
     """
     try:
-        there = sizes_there(path)
+        folders = sizes_there(path)
     except StoreForeignError:  # whose message is for those who write there
-        there = {}
-    if not there:
+        folders = {}
+    if not folders:
         raise StoreForeignError(f"{path} is no result of pyedmcl ccm-matrix: name the folder that it wrote")
-    stores = {size: open_store(where) for size, where in there.items()}
+    stores = {size: open_store(where) for size, where in folders.items()}
     manifest = next(iter(stores.values())).manifest
     if not all(isinstance(manifest.parameters.get(name), int) for name in ("sample", "seed")):
         raise StoreForeignError(f"{path} holds maps that pyedmcl ccm-matrix did not write")

@@ -77,9 +77,9 @@ class CcmResult(Result):
             raise InputError(f"q={q!r}: a sequence of numbers from 0 to 1 is needed")
         out = np.full((*self.rho.shape[:2], len(shares)), np.nan)
         for place in np.ndindex(*self.rho.shape[:2]):
-            there = self.rho[place][np.isfinite(self.rho[place])]
-            if there.size:
-                out[place] = np.quantile(there, shares)
+            finite = self.rho[place][np.isfinite(self.rho[place])]
+            if finite.size:
+                out[place] = np.quantile(finite, shares)
         return out
 
     @property

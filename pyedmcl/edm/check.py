@@ -170,15 +170,15 @@ def _on_series_of(
 
 def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], int]:
     """Remarks on one series, and the rows of its cycle."""
-    there = np.isfinite(values)
-    present = values[there]
+    finite = np.isfinite(values)
+    present = values[finite]
     if not present.size or float(np.ptp(present)) == 0:
         return [Remark("constant", name, "there is nothing but one value or gaps, which no skill can be had of")], 0
     remarks = []
-    if not there.all():
-        gaps = int((~there).sum())
-        told = f"{gaps:,} of {len(values):,} rows {'is a gap' if gaps == 1 else 'are gaps'}"
-        remarks.append(Remark("gaps", name, told))
+    if not finite.all():
+        gaps = int((~finite).sum())
+        words = f"{gaps:,} of {len(values):,} rows {'is a gap' if gaps == 1 else 'are gaps'}"
+        remarks.append(Remark("gaps", name, words))
     different, counts = np.unique(present, return_counts=True)
     if float(counts[counts > 1].sum()) > _MANY_TIES * present.size and different.size < _FEW_VALUES * present.size:
         remarks.append(Remark(
@@ -194,11 +194,11 @@ def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], in
             "surrogates that wander too (surrogate='auto')",
         ))  # fmt: skip
     if choice.trend:
-        share = explained(values, line(values, there), there)
+        share = explained(values, line(values, finite), finite)
         remarks.append(Remark("trend", name, f"a straight line explains {share:.0%} of its variance"))
     if choice.period:
-        rest = values - line(values, there) if choice.trend else values
-        share = explained(rest, mean_cycle(rest, there, choice.period), there)
+        rest = values - line(values, finite) if choice.trend else values
+        share = explained(rest, mean_cycle(rest, finite, choice.period), finite)
         if share < _LEAST_SHARE:
             return remarks, 0
         remarks.append(Remark("season", name, f"a cycle of {choice.period} rows explains {share:.0%} of its variance"))

@@ -65,9 +65,9 @@ def convergence(rho: NDArray[np.float64], lib_sizes: NDArray[np.int_], n: int) -
 
 def means(rho: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means over the samples that have a skill, along the last axis; NaN where none has."""
-    there = np.isfinite(rho)
+    present = np.isfinite(rho)
     with np.errstate(invalid="ignore"):
-        out: NDArray[np.float64] = np.where(there, rho, 0.0).sum(axis=-1) / there.sum(axis=-1)
+        out: NDArray[np.float64] = np.where(present, rho, 0.0).sum(axis=-1) / present.sum(axis=-1)
     return out
 
 

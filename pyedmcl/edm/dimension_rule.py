@@ -112,10 +112,10 @@ def standard_error(of_parts: Doubles) -> Doubles:
 
     Rows within a part depend on each other; parts, which are long, do so little.
     """
-    there = np.isfinite(of_parts)
-    n = there.sum(axis=1)
-    values = np.where(there, of_parts, 0.0)
+    present = np.isfinite(of_parts)
+    n = present.sum(axis=1)
+    values = np.where(present, of_parts, 0.0)
     mean = values.sum(axis=1) / np.maximum(n, 1)
-    squares = (np.where(there, of_parts - mean[:, None], 0.0) ** 2).sum(axis=1)
+    squares = (np.where(present, of_parts - mean[:, None], 0.0) ** 2).sum(axis=1)
     deviation: Doubles = np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1)), 0.0)
     return deviation

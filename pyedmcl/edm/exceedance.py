@@ -13,10 +13,10 @@ Doubles = NDArray[np.float64]
 def counts(observed: Any, surrogates: Doubles) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
     """Surrogates at least as large, and those that have a value, along the last axis; 0 where ``observed`` has none."""
     observed = np.asarray(observed, np.float64)
-    there = np.isfinite(surrogates) & np.isfinite(observed)[..., None]
+    present = np.isfinite(surrogates) & np.isfinite(observed)[..., None]
     with np.errstate(invalid="ignore"):
-        reached = (there & (surrogates >= observed[..., None])).sum(axis=-1)
-    return reached, there.sum(axis=-1)
+        reached = (present & (surrogates >= observed[..., None])).sum(axis=-1)
+    return reached, present.sum(axis=-1)
 
 
 def p_values(reached: Any, n: Any) -> Doubles:

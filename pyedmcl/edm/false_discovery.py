@@ -54,14 +54,14 @@ def false_discovery(p_values: Any) -> Doubles:
     [0.03, 0.03, 0.5]
     """
     p = _probabilities(p_values)
-    there = ~np.isnan(p)
-    tested = p[there]
+    present = ~np.isnan(p)
+    tested = p[present]
     order = np.argsort(tested, kind="stable")
     scaled = tested[order] * len(tested) / np.arange(1, len(tested) + 1)
     adjusted = np.empty_like(scaled)
     adjusted[order] = _short(np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0))
     out = np.full(p.shape, np.nan)
-    out[there] = adjusted
+    out[present] = adjusted
     return out
 
 

@@ -67,11 +67,11 @@ def z_of_difference(first: tuple[Doubles, Doubles], second: tuple[Doubles, Doubl
     ndarray (n_pairs,)
         NaN with fewer than 10 rows, or where either side does not vary.
     """
-    there = np.isfinite(first[0]) & np.isfinite(first[1]) & np.isfinite(second[0]) & np.isfinite(second[1])
-    n = there.sum(axis=1)
+    present = np.isfinite(first[0]) & np.isfinite(first[1]) & np.isfinite(second[0]) & np.isfinite(second[1])
+    n = present.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        (early, on_early), (late, on_late) = (_influence(*pair, there) for pair in (first, second))
-        differences = np.where(there, on_early - on_late, 0.0)
+        (early, on_early), (late, on_late) = (_influence(*pair, present) for pair in (first, second))
+        differences = np.where(present, on_early - on_late, 0.0)
         error = np.sqrt(_long_run_variance(differences, n) / n)
         z = np.where(error > 0, (early - late) / error, np.where(early == late, 0.0, np.nan))
     return np.where(n >= _LEAST_ROWS, z, np.nan)

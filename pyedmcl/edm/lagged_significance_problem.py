@@ -90,11 +90,11 @@ class LaggedSignificanceEngine:
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """Skill and both counts, each (targets of the block, n_series)."""
         p, shape, done = self._problem, (len(block), self._problem.total), 0
-        rho, reached, there = [np.empty(shape), *np.empty((2, *shape), int)] if into is None else into
-        rho[...], reached[...], there[...] = np.nan, 0, 0
+        rho, reached, counted = [np.empty(shape), *np.empty((2, *shape), int)] if into is None else into
+        rho[...], reached[...], counted[...] = np.nan, 0, 0
         targets = block.begin + np.flatnonzero(self._wanted[:, block.begin : block.end].any(axis=0))
         if self._map is None or not len(targets):
-            return BlockResult([rho, reached, there])
+            return BlockResult([rho, reached, counted])
         source = draws_for(p, self._map, targets)
         most = max(source.columns(len(targets) * (p.n + 1)) // (p.n + 1), 1)
         parts = [targets[first : first + most] for first in range(0, len(targets), most)]
@@ -102,11 +102,11 @@ class LaggedSignificanceEngine:
             for part, following in zip(parts, [*parts[1:], None], strict=True):
                 source.load(part, following)
                 highest = self._map.highest(p.lags, self._wanted[np.ix_(self._libraries, part)])
-                for out, of_part in zip((rho, reached, there), highest, strict=True):
+                for out, of_part in zip((rho, reached, counted), highest, strict=True):
                     out[np.ix_(part - block.begin, self._libraries)] = of_part.T
                 done = int(part.max()) + 1 - block.begin
                 report(done)
-        return BlockResult([rho, reached, there], Record(self._map.parameters))
+        return BlockResult([rho, reached, counted], Record(self._map.parameters))
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -96,5 +96,5 @@ def open_result(path: str | os.PathLike[str]) -> Any:
 
 def saved_in(folder: Path) -> Path | None:
     """The file of the whole result in the folder of a run that has ended; None where results are stores."""
-    there = (folder / name for name in (NETWORK_FILE, SIGNIFICANCE_FILE))
-    return next((place for place in there if place.exists()), None)
+    places = (folder / name for name in (NETWORK_FILE, SIGNIFICANCE_FILE))
+    return next((place for place in places if place.exists()), None)

@@ -182,12 +182,12 @@ def _makers(
     series: Series, dims: NDArray[np.int_], surrogate: str, period: int | None, tau: int, recurrence: float
 ) -> dict[int, Maker]:
     """What makes surrogates of both variables."""
-    told = _told(series, surrogate, period) if surrogate != "auto" else (None, None)
+    chosen = _told(series, surrogate, period) if surrogate != "auto" else (None, None)
     return {
         cause: maker(
             build_series(np.ascontiguousarray(series.values[:, cause]), [series.names[cause]]), surrogate,
             period=period, E=int(dims[cause]), tau=tau, recurrence=recurrence, what="xy"[cause], name="surrogate",
-            choice=told[cause],
+            choice=chosen[cause],
         )
         for cause in (0, 1)
     }  # fmt: skip
@@ -216,9 +216,9 @@ def _tested(
     while step := tests.step(len(values)):
         which = np.flatnonzero(tests.open).tolist()
         drawn, more = of(which, tests.drawn, step)
-        reached, there = np.zeros((2, 2), np.int64)
-        reached[which], there[which] = counts(partial[which], drawn.partial[:, 1:])
-        tests.add(step, reached, there)
+        reached, counted = np.zeros((2, 2), np.int64)
+        reached[which], counted[which] = counts(partial[which], drawn.partial[:, 1:])
+        tests.add(step, reached, counted)
         record = record.joined(more)
     return measured, tests, record
 
@@ -228,9 +228,9 @@ def _told(series: Series, surrogate: str, period: int | None) -> tuple[AnyChoice
     (choices,) = choices_of([Series(series.values[:, :2].copy(), series.names[:2])], surrogate, period)
     if not choices:
         return None, None
-    told = (f"a surrogate of {name} {one.reason}" for name, one in zip(series.names[:2], choices, strict=True))
+    sentences = (f"a surrogate of {name} {one.reason}" for name, one in zip(series.names[:2], choices, strict=True))
     season = surrogate == "seasonal"
-    warn(f"{'period=None: ' if season else ''}{'; '.join(told)}{'. period= names another' if season else ''}")
+    warn(f"{'period=None: ' if season else ''}{'; '.join(sentences)}{'. period= names another' if season else ''}")
     return choices
 
 

@@ -173,13 +173,13 @@ def partial_correlation(a: Doubles, b: Doubles, given: Sequence[Doubles]) -> flo
 
     NaN with fewer than 3 rows more than there are ``given``, or where nothing is left.
     """
-    there = np.isfinite(a) & np.isfinite(b)
+    present = np.isfinite(a) & np.isfinite(b)
     for one in given:
-        there &= np.isfinite(one)
-    if there.sum() < 3 + len(given):
+        present &= np.isfinite(one)
+    if present.sum() < 3 + len(given):
         return float("nan")
-    regressors = np.column_stack([np.ones(int(there.sum())), *(standardised(one[there]) for one in given)])
-    pair = np.column_stack([standardised(a[there]), standardised(b[there])])
+    regressors = np.column_stack([np.ones(int(present.sum())), *(standardised(one[present]) for one in given)])
+    pair = np.column_stack([standardised(a[present]), standardised(b[present])])
     fit, *_ = np.linalg.lstsq(regressors, pair, rcond=None)
     left = pair - regressors @ fit
     if (left.std(axis=0) < 1e-6).any():

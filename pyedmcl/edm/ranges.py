@@ -185,11 +185,11 @@ def finite_target(target: NDArray[Any], Tp: int) -> Mask:
     """Rows j whose ``target[j + Tp]`` exists and is no gap: (n,)."""
     n = len(target)
     ok = np.zeros(n, bool)
-    there = np.isfinite(target)
+    present = np.isfinite(target)
     if Tp >= 0:
-        ok[: max(n - Tp, 0)] = there[Tp:]
+        ok[: max(n - Tp, 0)] = present[Tp:]
     else:
-        ok[-Tp:] = there[: max(n + Tp, 0)]
+        ok[-Tp:] = present[: max(n + Tp, 0)]
     return ok
 
 

@@ -55,10 +55,10 @@ def _near_one(values: Doubles, valid: NDArray[np.bool_] | None = None) -> tuple[
 def errors_of_rows(predicted: NDArray[Any], observed: NDArray[Any]) -> list[tuple[float, float]]:
     """:func:`errors` of each row; those whose pairs are at the same places together."""
     difference = np.asarray(predicted, np.float64) - np.asarray(observed, np.float64)
-    there = np.isfinite(difference)
-    if not there[0].any() or (there != there[0]).any():
+    present = np.isfinite(difference)
+    if not present[0].any() or (present != present[0]).any():
         return [errors(*row) for row in zip(predicted, observed, strict=True)]
-    difference = np.ascontiguousarray(difference[:, there[0]])
+    difference = np.ascontiguousarray(difference[:, present[0]])
     largest_exponent = exponents(difference)
     exponent = np.where(np.abs(largest_exponent) > FAR_EXPONENT, largest_exponent, 0)
     scaled = np.ldexp(difference, -exponent[:, None]) if exponent.any() else difference

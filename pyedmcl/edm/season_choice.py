@@ -40,10 +40,10 @@ class SeasonChoice:
 
     def maker(self, values: NDArray[np.float64]) -> Maker:
         """What makes surrogates of these values."""
-        there = np.isfinite(values)
+        present = np.isfinite(values)
         if self.period:
-            return seasonal(values, there, self.period)
-        return one_by_one(lambda rng: placed(rng.permutation(values[there]), there))
+            return seasonal(values, present, self.period)
+        return one_by_one(lambda rng: placed(rng.permutation(values[present]), present))
 
 
 def season_choices(parts: Sequence[Series]) -> tuple[tuple[SeasonChoice, ...], ...]:

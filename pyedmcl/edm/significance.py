@@ -108,8 +108,8 @@ class CcmSignificance(Result):
 
 
 def _quantile(values: Doubles, q: float) -> float:
-    there = values[np.isfinite(values)]
-    return float(np.quantile(there, q)) if there.size else float("nan")
+    finite = values[np.isfinite(values)]
+    return float(np.quantile(finite, q)) if finite.size else float("nan")
 
 
 @public_function

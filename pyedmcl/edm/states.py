@@ -30,12 +30,12 @@ def tell_stateless(series: Series, E: int, tau: int) -> None:
     gappy = np.flatnonzero(np.isnan(series.extent[0]))
     if not gappy.size:
         return
-    there = np.isfinite(series.values[:, gappy])
+    present = np.isfinite(series.values[:, gappy])
     rows = series.n_steps - (E - 1) * tau
-    lost = E * (series.n_steps - there.sum(axis=0)) >= rows  # a gap takes E rows at most
+    lost = E * (series.n_steps - present.sum(axis=0)) >= rows  # a gap takes E rows at most
     empty = [
         series.names[gappy[i]] for i in np.flatnonzero(lost)
-        if there[:, i].any() and not np.all([there[e * tau : e * tau + rows, i] for e in range(E)], axis=0).any()
+        if present[:, i].any() and not np.all([present[e * tau : e * tau + rows, i] for e in range(E)], axis=0).any()
     ]  # fmt: skip
     if empty:
         warn(f"series whose gaps leave no row with all {E} lags at tau={tau}, so that rho of their states is NaN: "
@@ -51,12 +51,12 @@ def delay_states(
     search = delay_problem(E, tau, k, Tp, exclusion_radius, n, n, dtype)
     library = lay_out(ready, search, n, search.library_end)
     query = library if search.library_end == n else lay_out(ready, search, n, n)
-    there = np.isfinite(values)
+    present = np.isfinite(values)
     embedded = np.zeros((values.shape[1], n), bool)
     if n > (E - 1) * tau:
         embedded[:, (E - 1) * tau :] = True
         for e in range(E):
-            embedded[:, (E - 1) * tau :] &= there[(E - 1) * tau - e * tau : n - e * tau].T
+            embedded[:, (E - 1) * tau :] &= present[(E - 1) * tau - e * tau : n - e * tau].T
     return States(search, library, query, embedded)
 
 
@@ -79,8 +79,8 @@ def condition_together(coordinates: NDArray[Any], dtype: str) -> NDArray[Any]:
     """
     wide = coordinates.astype(np.float64)
     if np.dtype(dtype).itemsize < coordinates.dtype.itemsize:
-        there = np.isfinite(wide)
-        middle = [np.median(column[ok]) if ok.any() else 0.0 for column, ok in zip(wide.T, there.T, strict=True)]
+        present = np.isfinite(wide)
+        middle = [np.median(column[ok]) if ok.any() else 0.0 for column, ok in zip(wide.T, present.T, strict=True)]
         with np.errstate(over="ignore", under="ignore"):
             exact = np.array_equal(wide.astype(dtype), wide, equal_nan=True)
         wide = wide if exact else wide - middle

@@ -173,24 +173,24 @@ def maker(
             near_one, method, period=period, E=E, tau=tau, recurrence=recurrence, what=what, name=name, choice=choice
         )
         return lambda streams: np.ldexp(make(streams), exponent)
-    there = np.isfinite(values)
-    if not there.all() and method == "twin":
+    present = np.isfinite(values)
+    if not present.all() and method == "twin":
         raise InputError(
-            f"{what}: {name}={method!r}: series {series.names[0]!r} has a gap in row {int(np.argmin(there))}; fill "
+            f"{what}: {name}={method!r}: series {series.names[0]!r} has a gap in row {int(np.argmin(present))}; fill "
             "gaps first, or take another kind, such as 'auto'"
         )
-    if there.sum() < _LEAST:
+    if present.sum() < _LEAST:
         raise InputError(
-            f"{what}: series {series.names[0]!r} has {int(there.sum())} values; surrogates need at least {_LEAST}"
+            f"{what}: series {series.names[0]!r} has {int(present.sum())} values; surrogates need at least {_LEAST}"
         )
     if method == "shuffle":
-        return one_by_one(lambda rng: placed(rng.permutation(values[there]), there))
-    if method == "phase" and there.all():
+        return one_by_one(lambda rng: placed(rng.permutation(values[present]), present))
+    if method == "phase" and present.all():
         return phases(values)
-    if method == "iaaft" and there.all():
+    if method == "iaaft" and present.all():
         return adjusted(values)
     if method == "seasonal" and period is not None:
-        return seasonal(values, there, period)
+        return seasonal(values, present, period)
     if method != "twin":
         return (choice or choices_of([series], method, period)[0][0]).maker(values)
     if len(values) < (E - 1) * tau + _LEAST:
@@ -253,9 +253,9 @@ class SeriesMakers:
 
     def _of_part(self, what: str, part: Series, number: int, E: int, choice: AnyChoice | None) -> Maker:
         values = part.values[:, number].astype(np.float64)
-        there = np.isfinite(values)
-        if self.layout is not None and there.sum() < _LEAST:  # such a group holds a state or two, if any
-            return one_by_one(lambda rng: placed(rng.permutation(values[there]), there))
+        present = np.isfinite(values)
+        if self.layout is not None and present.sum() < _LEAST:  # such a group holds a state or two, if any
+            return one_by_one(lambda rng: placed(rng.permutation(values[present]), present))
         return maker(
             as_series(part, columns=[number]), self.method, period=self.period, E=E, tau=self.tau,
             recurrence=self.recurrence, what=what, name="surrogate", choice=choice,

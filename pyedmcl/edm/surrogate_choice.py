@@ -73,10 +73,10 @@ class Choice:
 
     def maker(self, values: Doubles) -> Maker:
         """What makes surrogates of these values."""
-        there = np.isfinite(values)
+        present = np.isfinite(values)
         whole = bridged(values)
         begin, rest = whole[0], np.diff(whole) if self.steps else whole
-        kept = np.isfinite(np.diff(values)) if self.steps else there
+        kept = np.isfinite(np.diff(values)) if self.steps else present
         base = np.zeros(len(rest))
         if self.trend:
             base = base + line(rest, kept)
@@ -85,7 +85,7 @@ class Choice:
         waves = phases(rest - base)
         if self.period or self.trend:
             waves = replace(waves, base=base)
-        missing = ~there if self.gaps else None
+        missing = ~present if self.gaps else None
         if not self.steps:
             return replace(waves, missing=missing)
 
@@ -166,31 +166,31 @@ def _chosen_anew(columns: Sequence[Doubles], period: int | None) -> list[Choice]
 
 def _without_cycle(values: Doubles) -> tuple[Choice, bool]:
     """What surrogates should keep but for a cycle, and whether the series is long enough to have any of it."""
-    there = np.isfinite(values)
-    gaps = int((~there).sum())
-    if there.sum() < _LEAST or float(np.ptp(values[there])) == 0:
+    present = np.isfinite(values)
+    gaps = int((~present).sum())
+    if present.sum() < _LEAST or float(np.ptp(values[present])) == 0:
         return Choice(0, False, False, gaps), False
     whole = bridged(values)
     steps = wanders(whole)
-    rest, kept = (np.diff(whole), there[1:] & there[:-1]) if steps else (whole, there)
+    rest, kept = (np.diff(whole), present[1:] & present[:-1]) if steps else (whole, present)
     trend = not steps and explained(rest, line(rest, kept), kept) > _TREND_SHARE
     return Choice(0, trend, steps, gaps), True
 
 
 def _level(values: Doubles, steps: bool) -> tuple[Doubles, Mask]:
     """Values, or steps from row to row, less their trend; and which of them are there."""
-    whole, there = bridged(values), np.isfinite(values)
-    rest, kept = (np.diff(whole), there[1:] & there[:-1]) if steps else (whole, there)
+    whole, present = bridged(values), np.isfinite(values)
+    rest, kept = (np.diff(whole), present[1:] & present[:-1]) if steps else (whole, present)
     return rest - line(rest, kept), kept
 
 
 def bridged(values: Doubles) -> Doubles:
     """Values with gaps filled by straight lines, and by the nearest value at the ends."""
-    there = np.isfinite(values)
-    if there.all() or not there.any():
+    present = np.isfinite(values)
+    if present.all() or not present.any():
         return values
     rows = np.arange(len(values))
-    return np.interp(rows, rows[there], values[there])
+    return np.interp(rows, rows[present], values[present])
 
 
 def line(values: Doubles, there: Mask) -> Doubles:

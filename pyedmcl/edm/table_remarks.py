@@ -66,9 +66,9 @@ def remarks_on_table(series: Series) -> list[Remark]:
         return []
     columns = [near_one(column.astype(np.float64))[0] for column in series.values.T]
     remarks = [*_codes(series), *_labels(series), *_copies(series.names, columns), *_repeats(series.values)]
-    told = {remark.series for remark in remarks}
+    remarked = {remark.series for remark in remarks}
     return remarks + list(_few_returns({
-        name: column for name, column in zip(series.names, columns, strict=True) if name not in told
+        name: column for name, column in zip(series.names, columns, strict=True) if name not in remarked
     }))  # fmt: skip
 
 
@@ -178,11 +178,11 @@ def _few_returns(columns: dict[str, Doubles]) -> Iterator[Remark]:
     """Series that hardly ever come back to where they were."""
     few = []
     for name, values in columns.items():
-        there = np.isfinite(values)
-        if not there.any() or float(np.ptp(values[there])) == 0:
+        present = np.isfinite(values)
+        if not present.any() or float(np.ptp(values[present])) == 0:
             continue
         whole = bridged(values)
-        rest = whole - line(whole, there)
+        rest = whole - line(whole, present)
         passes = int(np.count_nonzero(np.diff(rest > rest.mean())))
         if passes < _PASSES and not wanders(whole):
             few.append(name)

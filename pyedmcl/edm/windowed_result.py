@@ -89,10 +89,10 @@ class WindowedMap(Result):
 
     def mean(self) -> NDArray[np.float64]:
         """Mean (n_libraries, n_targets) over the windows in which a pair has a skill; NaN where it has none."""
-        there = np.isfinite(self.rho)
+        present = np.isfinite(self.rho)
         with np.errstate(invalid="ignore"):
-            total = np.where(there, self.rho, 0).sum(axis=0, dtype=np.float64)
-            return np.asarray(total / there.sum(axis=0))
+            total = np.where(present, self.rho, 0).sum(axis=0, dtype=np.float64)
+            return np.asarray(total / present.sum(axis=0))
 
     def edges(self, top: int = 100) -> Sequence[Any]:
         """The ``top`` pairs that are strongest in the mean over windows (of errors the smallest), and median E."""

@@ -192,8 +192,8 @@ def xmap_grid(
             rho = _room((*lengths, *shape), fields["data"].dtype)
             sink = ArraySink(problem.blocks(), list(rho.reshape(len(cells), *shape)))
         record = runner.run(problem, sink)
-    told = {name: list(values) for name, values in axes.items()} | fixed
-    used = runner.provenance(problem.kernels, record, arguments=cells[0].arguments() | told)
+    axis_values = {name: list(values) for name, values in axes.items()} | fixed
+    used = runner.provenance(problem.kernels, record, arguments=cells[0].arguments() | axis_values)
     tell_in_full(used)
     if out is not None:
         return _stored(Path(out), fixed, used)

@@ -141,8 +141,8 @@ class XmapGrid(Result):
 
     def _place(self, axis: str) -> int:
         if axis not in self.axes:
-            there = ", ".join(self.axes) or "none"
-            raise InputError(f"there is no axis {shown(axis)}: axes of this grid are {there}")
+            names = ", ".join(self.axes) or "none"
+            raise InputError(f"there is no axis {shown(axis)}: axes of this grid are {names}")
         return list(self.axes).index(axis)
 
     def _listed(self, axis: str) -> str:

@@ -86,20 +86,20 @@ class XmapSignificanceEngine:
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """Skill and both counts, each (targets of the block, n_series)."""
         shape = len(block), self._problem.total
-        rho, reached, there = [np.empty(shape), *np.empty((2, *shape), int)] if into is None else into
-        rho[...], reached[...], there[...] = np.nan, 0, 0
+        rho, reached, compared = [np.empty(shape), *np.empty((2, *shape), int)] if into is None else into
+        rho[...], reached[...], compared[...] = np.nan, 0, 0
         record = Record()
         for libraries, targets in self._maps(block):
             skill, surrogates, new_record = self._skill(libraries, targets)
             place = np.ix_(targets - block.begin, libraries)
             rho[place] = skill.T
             counted = counts(skill, surrogates)
-            reached[place], there[place] = counted[0].T, counted[1].T
+            reached[place], compared[place] = counted[0].T, counted[1].T
             record = record.joined(new_record)
             report(int(targets.max()) + 1 - block.begin)
         itself = np.arange(len(block)), np.arange(block.begin, block.end)
-        reached[itself], there[itself] = 0, 0
-        return BlockResult([rho, reached, there], record)
+        reached[itself], compared[itself] = 0, 0
+        return BlockResult([rho, reached, compared], record)
 
     def _maps(self, block: Block) -> Iterator[tuple[Numbers, Numbers]]:
         """Libraries and targets of each map that a block is computed by."""

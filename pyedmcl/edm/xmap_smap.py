@@ -83,10 +83,10 @@ def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
         asked = np.ones(n, bool) if data.asked is None else data.asked
         # Libraries without gaps are alike.
         for library in np.flatnonzero(~gappy)[:1].tolist() + np.flatnonzero(gappy).tolist():
-            there = np.isfinite(series.values[:, library])
+            present = np.isfinite(series.values[:, library])
             states = np.ones(max(end - first, 0), bool)
             for e in range(E):
-                states &= there[first - e * tau : end - e * tau]
+                states &= present[first - e * tau : end - e * tau]
             least = fewest(states & mask[first:end], states & asked[first:end], radius)
             if least <= E:
                 alike = np.flatnonzero((data.E == E) & (data.gap_pattern == pattern))

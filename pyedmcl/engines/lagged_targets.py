@@ -47,9 +47,9 @@ def room_for(
 
 def centred(values: NDArray[Any]) -> tuple[float, int]:
     """Shift and binary exponent by which a target (n_steps,) is brought around 0 and below 1 in magnitude."""
-    there = values[np.isfinite(values)].astype(np.float64)
-    shift = float(there.mean()) if there.size else 0.0
-    return shift, int(np.frexp(np.abs(there - shift).max(initial=0.0))[1])
+    finite = values[np.isfinite(values)].astype(np.float64)
+    shift = float(finite.mean()) if finite.size else 0.0
+    return shift, int(np.frexp(np.abs(finite - shift).max(initial=0.0))[1])
 
 
 def laid_out(values: NDArray[np.float64], shift: float, exponent: int, *, gaps: bool = True) -> NDArray[np.float64]:

@@ -57,14 +57,14 @@ def _near_one(future_targets: Doubles, dtype: str) -> tuple[NDArray[Any], Double
     All are absent in the same rows.
     """
     present = np.isfinite(future_targets[0])
-    there = np.ascontiguousarray(future_targets[:, present])
+    values_present = np.ascontiguousarray(future_targets[:, present])
     values = np.full(future_targets.shape, GAP, dtype)
-    if not there.size:
-        return values, np.zeros(len(there)), np.zeros(len(there), np.int32)
-    low, high = there.min(axis=1), there.max(axis=1)
-    shift = _middles(there, low, high)
+    if not values_present.size:
+        return values, np.zeros(len(values_present)), np.zeros(len(values_present), np.int32)
+    low, high = values_present.min(axis=1), values_present.max(axis=1)
+    shift = _middles(values_present, low, high)
     exponent = np.frexp(_reach(low, high, shift))[1]
-    values[:, present] = np.ldexp(there - shift[:, None], -exponent[:, None])
+    values[:, present] = np.ldexp(values_present - shift[:, None], -exponent[:, None])
     return values, shift, exponent
 
 

@@ -60,11 +60,11 @@ class Library:
         if not len(rows_left):
             return rows_left, d, 1.0
         mean = d.mean()
-        there = np.isfinite(self.y[rows_left])
+        present = np.isfinite(self.y[rows_left])
         with np.errstate(over="ignore"):
             rate = min(theta / mean, _MOST_RATE) if mean > 0 else 0.0
-            w: Doubles = np.exp(-rate * (d - d.min()))[there]
-            return rows_left[there], w, float(np.exp(-rate * d.min()))
+            w: Doubles = np.exp(-rate * (d - d.min()))[present]
+            return rows_left[present], w, float(np.exp(-rate * d.min()))
 
     def fit(
         self, point: Doubles, row: int, theta: float, *, singular_values: bool = True, unit: int = 0

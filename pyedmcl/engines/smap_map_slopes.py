@@ -64,12 +64,12 @@ class MeanSlopes:
         while begin < a + n:  # groups begin at multiples of their size, wherever a block of libraries begins
             end = min((begin // _TOGETHER + 1) * _TOGETHER, a + n)
             part = slice(begin - a, end - a)
-            lags, there = self._lags(begin, end - begin, each.E)
-            fits = (there & asked[rows]).sum(axis=1)
-            counted = there & library_mask[rows]
+            lags, present = self._lags(begin, end - begin, each.E)
+            fits = (present & asked[rows]).sum(axis=1)
+            counted = present & library_mask[rows]
             kept = of_rows[part] if counted.all() else np.where(counted[:, None], of_rows[part], 0.0)
             of_z = _products(kept, begin % _TOGETHER, ahead) / np.maximum(fits, 1)[:, None, None]
-            lags = lags if there.all() else np.where(there[:, None], lags, 0.0)
+            lags = lags if present.all() else np.where(present[:, None], lags, 0.0)
             slopes = self._of_lags(of_z, weights[part], z[part], lags)
             slopes[(fits == 0) | ~z[part].any(axis=(1, 2))] = np.nan
             units = of_targets[columns] - of_libraries[begin:end, None]

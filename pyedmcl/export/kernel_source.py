@@ -237,8 +237,8 @@ def of_values(kernel: str, values: Mapping[str, Any], info: DeviceInfo, target: 
         "values": {name: {"value": values[name], "meaning": said} for name, said in shown_values.items()},
         "sentinels": dict(SENTINELS), "formulas": FORMULAS,
     }  # fmt: skip
-    told = {entry: _told(usage, entries[entry], local_bytes(text, entry)) for entry, usage in usages.items()}
-    described |= told[kernel] if spec.usage else {"kernels": told}
+    by_entry = {entry: _told(usage, entries[entry], local_bytes(text, entry)) for entry, usage in usages.items()}
+    described |= by_entry[kernel] if spec.usage else {"kernels": by_entry}
     return KernelSource(kernel, text, options, described, usages)
 
 

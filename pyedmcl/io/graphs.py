@@ -63,8 +63,8 @@ def graph_of(nodes: Iterable[str], E: Mapping[str, int], edges: Iterable[tuple[s
     for name in nodes:
         graph.add_node(name, **({"E": int(E[name])} if name in E else {}))
     for cause, effect, values in edges:
-        there = {key: value for key, value in values.items() if value is not None and value == value}
-        graph.add_edge(cause, effect, **there)
+        attributes = {key: value for key, value in values.items() if value is not None and value == value}
+        graph.add_edge(cause, effect, **attributes)
     return graph
 
 

@@ -25,8 +25,8 @@ def read_netcdf(
     try:
         with xarray.open_dataset(path) as file:
             if dataset is not None and dataset not in file.data_vars:
-                there = ", ".join(map(str, file.data_vars))
-                raise InputError(f"{what}: there is no variable {dataset!r}; there are: {there}")
+                variables = ", ".join(map(str, file.data_vars))
+                raise InputError(f"{what}: there is no variable {dataset!r}; there are: {variables}")
             data = (file if dataset is None else file[dataset]).load()
     except ValueError as error:  # of xarray, where no engine knows the file
         raise InputError(f"{what}: cannot be read as NetCDF ({error})") from error

@@ -59,10 +59,10 @@ class Finished:
     def _lacking(self, blocks: Iterable[int]) -> list[int]:
         """Those of some blocks whose file is not there."""
         try:
-            there = set(os.listdir(self._path / "rho"))
+            written = set(os.listdir(self._path / "rho"))
         except OSError:
-            there = set()
-        return [block for block in blocks if self._chunks.name(block) not in there]
+            written = set()
+        return [block for block in blocks if self._chunks.name(block) not in written]
 
     def take(self, *, whole: bool = False) -> bool:
         """Take what journals hold that was not taken before; True where every byte of them was an entry.

@@ -63,13 +63,13 @@ def is_ours(folder: Path, identity: Mapping[str, str], argument: str) -> bool:
     """
     try:
         stored = read_identity(folder)
-        there = os.listdir(folder) if stored is None and os.path.lexists(folder) else []
+        entries = os.listdir(folder) if stored is None and os.path.lexists(folder) else []
     except (DamagedError, OSError) as error:
         is_file = os.path.exists(folder) and not os.path.isdir(folder)
         raise _foreign(folder, "it is a file" if is_file else str(error), argument) from error
-    if IDENTITY in there:  # another process has written it a moment ago
+    if IDENTITY in entries:  # another process has written it a moment ago
         return is_ours(folder, identity, argument)
-    if any(not name.startswith(PRIVATE_PREFIX) for name in there):
+    if any(not name.startswith(PRIVATE_PREFIX) for name in entries):
         raise _foreign(folder, "it holds other things", argument)
     if stored is not None:
         refuse_another(folder, stored[1], identity, argument)

@@ -206,8 +206,8 @@ class PartsSink:
 
     def write(self, block: Block, result: BlockResult) -> None:
         me = self._member.me
-        told = {"time": now(), "writer": me.id, "host": me.host, "device": me.device}
-        head = {"searched": [dict(one) for one in result.record.searched], "done": [told]}
+        entry = {"time": now(), "writer": me.id, "host": me.host, "device": me.device}
+        head = {"searched": [dict(one) for one in result.record.searched], "done": [entry]}
         part = self._folder / part_name(block.number, block.number + 1)
         advice = ", then run the same command again: it continues from there"
         with durable.explained(f"{part} could not be written", advice):

@@ -92,20 +92,20 @@ def compute(task: Message, handed: bytes | None = None) -> Message:
         * ``devices``: those that were opened,
         * ``results`` of the blocks, ``seconds`` that they took, ``device``, new ``answers`` for its kind, ``tuning``.
     """
-    told: Message = {"worker": f"{socket.gethostname()}:{os.getpid()}"}
+    sender: Message = {"worker": f"{socket.gethostname()}:{os.getpid()}"}
     if task["identity"] != identity():
-        return {**told, "refused": identity()}
+        return {**sender, "refused": identity()}
     try:
         executors = open_devices(task["device"])
         if "problem" not in task:
-            return {**told, "devices": [executor.info for executor in executors]}
+            return {**sender, "devices": [executor.info for executor in executors]}
         problem = _process.problems.get(task["problem"], task["path"], handed)
         with _process.places.lease(executors, task["job"], problem) as place:
-            return {**told, **place.work(task)}
+            return {**sender, **place.work(task)}
     except _UnseenError as error:
-        return {**told, "unseen": str(error)}
+        return {**sender, "unseen": str(error)}
     except Exception as error:
-        return {**told, "failure": _portable(error)}
+        return {**sender, "failure": _portable(error)}
 
 
 def _portable(error: Exception) -> Exception:

@@ -198,9 +198,9 @@ class _Recorder:
         return told
 
     def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
-        there = self._executor.build_meanwhile(source, options)
-        self.sound = self.sound and there
-        return there
+        built = self._executor.build_meanwhile(source, options)
+        self.sound = self.sound and built
+        return built
 
     def borrow(self, memory: Any, nbytes: int) -> Buffer:
         self.sound = False

@@ -224,8 +224,8 @@ def _pruned_or_exhaustive(costs: _Costs, probe: Callable[[float], float], inform
     # The states are in order now, whichever search uses that.
     pruned = costs.pruned(share)
     name = "pruned" if pruned < costs.margin * exhaustive else "exhaustive"
-    told = costs.told(exhaustive=exhaustive, pruned=pruned)
-    return SearchDecision(name, f"pruning would compute up to {share:.1%} of all pairs: {told}")
+    estimates = costs.told(exhaustive=exhaustive, pruned=pruned)
+    return SearchDecision(name, f"pruning would compute up to {share:.1%} of all pairs: {estimates}")
 
 
 def _no_tree(costs: _Costs) -> SearchDecision | None:
@@ -257,8 +257,8 @@ def _tree_or_exhaustive(costs: _Costs, sample: Callable[[int], NDArray[Any]] | N
             return SearchDecision("exhaustive", f"{tied:.0%} of a sample of states have neighbours that tie")
     tree = costs.known.rates.tree(costs.n, costs.queries, E, k, dimension)
     name = "kdtree" if tree < costs.margin * costs.exhaustive else "exhaustive"
-    told = costs.told(exhaustive=costs.exhaustive, kdtree=tree)
-    return SearchDecision(name, f"intrinsic dimension {dimension:.1f}: {told}")
+    estimates = costs.told(exhaustive=costs.exhaustive, kdtree=tree)
+    return SearchDecision(name, f"intrinsic dimension {dimension:.1f}: {estimates}")
 
 
 def _seconds(seconds: float) -> str:

@@ -174,8 +174,8 @@ class SelectingSearcher:
 
     def _note(self, E: int, decision: SearchDecision, measured: Measured | None = None) -> None:
         """Keep what searches a library, for the result to tell."""
-        told = any((one["E"], one["used"]) == (E, decision.search) for one in self.decisions)
-        if not (self.request.chooses and told):
+        noted = any((one["E"], one["used"]) == (E, decision.search) for one in self.decisions)
+        if not (self.request.chooses and noted):
             add(self.decisions, [record(E, self.request, decision, measured)])
 
     def spare(self) -> None:

@@ -121,8 +121,8 @@ def skill_against_surrogates(
     panels = figure.subplots(1, 2, sharey=True)
     for d, (library, target) in enumerate(map(as_label, link) for link in result.links):
         ax = panels[d]
-        there = result.surrogates[d][np.isfinite(result.surrogates[d])]
-        ax.hist(there, bins=min(max(len(there) // 8, 5), 40), color=PALE, label=f"{len(there)} surrogates")
+        finite = result.surrogates[d][np.isfinite(result.surrogates[d])]
+        ax.hist(finite, bins=min(max(len(finite) // 8, 5), 40), color=PALE, label=f"{len(finite)} surrogates")
         ax.axvline(result.rho[d], color=RED, linewidth=2, label=f"rho = {result.rho[d]:.3f}")
         question = folded(f"{library} predicts {target} ({target} drives {library}?)", _PANEL)
         ax.set_title(f"{question}\np = {result.p_value[d]:.3g}, q = {result.q_value[d]:.3g}", fontsize=9)

@@ -135,15 +135,15 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
 
 def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
     keys = several("groups", groups) if groups is not None and not isinstance(groups, Groups) else []
-    there = list(data.columns)
+    held = list(data.columns)
     levels = [name for name in data.index.names if name is not None]
-    by_name = names_columns(keys, [*there, *levels])
-    chosen = [name for name in there if not (by_name and name in keys)] if columns is None else list(
+    by_name = names_columns(keys, [*held, *levels])
+    chosen = [name for name in held if not (by_name and name in keys)] if columns is None else list(
         column_names("columns", columns) or []
     )  # fmt: skip
     for name in chosen:
-        if name not in there:
-            raise InputError(f"columns={shown(columns)}: {what} has no column {shown(name)}; it has {shown(there)}")
+        if name not in held:
+            raise InputError(f"columns={shown(columns)}: {what} has no column {shown(name)}; it has {shown(held)}")
     values = []
     for name in chosen:
         try:
@@ -156,7 +156,7 @@ def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
     if groups is None:
         return _checked(Labelled(values, labels, what))
     if by_name:
-        rows = [(data[key] if key in there else data.index.get_level_values(key)).tolist() for key in keys]
+        rows = [(data[key] if key in held else data.index.get_level_values(key)).tolist() for key in keys]
         grouping = groups_of(list(zip(*rows, strict=True)), len(data), what)
         by = {str(key): tuple(one[at] for one in grouping.labels) for at, key in enumerate(keys)}
     else:

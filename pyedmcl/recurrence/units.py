@@ -56,10 +56,10 @@ def spread(values: NDArray[Any]) -> Spread:
         least, greatest = (of.reduce(values, axis=1).astype(np.float64) for of in (np.fmin, np.fmax))
         exponent = exponents(values)
         near_one = np.ldexp(np.ascontiguousarray(values, np.float64), -exponent[:, None])
-        there = ~np.isnan(near_one)
-        n = there.sum(axis=1)
-        mean = np.where(there, near_one, 0.0).sum(axis=1) / n
-        off = np.where(there, near_one - mean[:, None], 0.0)
+        present = ~np.isnan(near_one)
+        n = present.sum(axis=1)
+        mean = np.where(present, near_one, 0.0).sum(axis=1) / n
+        off = np.where(present, near_one - mean[:, None], 0.0)
         std = np.sqrt((off * off).sum(axis=1) / n)
     constant = least == greatest  # whose mean is rounded, so that some deviation from it may be left
     return Spread(

@@ -53,9 +53,9 @@ def mean_distances(
     """Mean distance of each pixel's cells without gaps, in float64; NaN where there is none."""
     rows, columns = (points_of(side, m, tau, metric=metric) for side in (x, y))
     distances = NORMS[metric].distance(compared(rows, columns, metric))
-    there = np.isfinite(distances)
+    present = np.isfinite(distances)
     with np.errstate(invalid="ignore"):
-        means: npt.NDArray[np.float64] = binned(np.where(there, distances, 0.0), pixels) / binned(
-            there.astype(np.float64), pixels
+        means: npt.NDArray[np.float64] = binned(np.where(present, distances, 0.0), pixels) / binned(
+            present.astype(np.float64), pixels
         )
     return means

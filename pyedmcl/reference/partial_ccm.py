@@ -50,12 +50,12 @@ def partial_skill(
     second = [
         estimate(estimate(effect, z, E[0], tau, Tp), x, dim, tau, Tp) for z, dim in zip(given, E[1:], strict=True)
     ]
-    there = np.isfinite(np.array([x, first, *second])).all(axis=0)
-    controls: Any = np.column_stack([np.ones(there.sum()), *(one[there] for one in second)])
-    left = [side[there] - controls @ np.linalg.lstsq(controls, side[there], rcond=None)[0] for side in (x, first)]
+    present = np.isfinite(np.array([x, first, *second])).all(axis=0)
+    controls: Any = np.column_stack([np.ones(present.sum()), *(one[present] for one in second)])
+    left = [side[present] - controls @ np.linalg.lstsq(controls, side[present], rcond=None)[0] for side in (x, first)]
     return _rho(x, first), _rho(*left), [_rho(x, one) for one in second]
 
 
 def _rho(a: Doubles, b: Doubles) -> float:
-    there = np.isfinite(a) & np.isfinite(b)
-    return float(np.corrcoef(a[there], b[there])[0, 1])
+    present = np.isfinite(a) & np.isfinite(b)
+    return float(np.corrcoef(a[present], b[present])[0, 1])

@@ -76,9 +76,9 @@ def pairs_with_curves(
     """
     for cause, effect in wishes.pairs:
         if cause not in causes or effect not in effects or cause == effect:
-            there = ", ".join(map(repr, causes[:8])) + (", ..." if len(causes) > 8 else "")
+            names = ", ".join(map(repr, causes[:8])) + (", ..." if len(causes) > 8 else "")
             raise InputError(
-                f"pairs: there is no pair with cause {shown(cause)} and effect {shown(effect)}; series are {there}"
+                f"pairs: there is no pair with cause {shown(cause)} and effect {shown(effect)}; series are {names}"
             )
     held = list(dict.fromkeys([*wishes.pairs, *strongest[:_SELECTABLE]]))
     listed, both = set(), []

@@ -52,9 +52,9 @@ def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch
         fresh = list({canonical(c): dict(c) for c in configurations if canonical(c) not in costs}.values())
         for at in range(0, len(fresh), batch):
             asked = fresh[at : at + batch]
-            told = yield asked
+            answers = yield asked
             for configuration in asked:
-                seconds = told.get(canonical(configuration))
+                seconds = answers.get(canonical(configuration))
                 costs[canonical(configuration)] = math.inf if seconds is None else seconds
                 best = configuration if cost(configuration) < cost(best) else best
 

@@ -82,9 +82,9 @@ def add(database: Database, bar: Bar) -> int:
 
     def change(connection: sqlite3.Connection) -> int:
         same = "SELECT id FROM bars WHERE kernel=? AND parameters=? AND device=?"
-        there = connection.execute(same, row[:3]).fetchone()
-        if there:
-            return int(there[0])
+        same_bar = connection.execute(same, row[:3]).fetchone()
+        if same_bar:
+            return int(same_bar[0])
         return int(connection.execute("INSERT INTO bars VALUES (NULL, ?, ?, ?, ?, ?)", row).lastrowid or 0)
 
     return database.file.write(change)

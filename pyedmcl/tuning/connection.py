@@ -304,9 +304,9 @@ def _complete(connection: sqlite3.Connection, writing: bool) -> None:
     """Give a database of an earlier version the tables that it lacks; those of a reader end with the connection."""
     if not writing:
         connection.execute("PRAGMA temp_store = MEMORY")
-    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    existing = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     for name, columns in _LATER_TABLES.items():
-        if name not in there:
+        if name not in existing:
             kind = "TABLE IF NOT EXISTS" if writing else "TEMPORARY TABLE"
             connection.execute(f"CREATE {kind} {name} {columns}")
 

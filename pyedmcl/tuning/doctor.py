@@ -19,10 +19,10 @@ RUNTIMES = ("nvidia", "amd", "intel-gpu", "intel-cpu", "pocl", "rusticl", "oclgr
 def diagnose() -> list[Finding]:
     """Findings on the database, its folder and the shipped wisdom; a database that cannot be used is set aside."""
     asked = default_path()
-    there = asked.exists()
+    exists = asked.exists()
     database = Database()
     trials = database.trials()
-    findings = [Finding("ok", f"{database.path}, trials: {len(trials):,}" if there else f"{asked}: not there yet", "")]
+    findings = [Finding("ok", f"{database.path}, trials: {len(trials):,}" if exists else f"{asked}: not there yet", "")]
     findings += [Finding("error", problem, "") for problem in database.problems]
     state = database.check() if database.path.exists() else "ok"
     if state != "ok":

@@ -71,14 +71,14 @@ def predict(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int
     same_series = same(lib, pred)
     goal = target.astype(np.float64)
     rows, distance = nearest(lib.reshape(len(lib), -1), pred.reshape(len(pred), -1), goal, E, tau, Tp, same_series)
-    there = np.isfinite(distance)
-    shortest = np.where(there, distance, np.inf).min(axis=1, keepdims=True)
+    present = np.isfinite(distance)
+    shortest = np.where(present, distance, np.inf).min(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(shortest > 0, distance / shortest, np.where(distance > 0, np.inf, 0.0))
-    weight = np.where(there, np.maximum(np.exp(-ratio), _FLOOR), 0.0)
+    weight = np.where(present, np.maximum(np.exp(-ratio), _FLOOR), 0.0)
     with np.errstate(invalid="ignore"):
         # A target may be long, and its gaps are no neighbours' affair.
-        out: Doubles = (weight * np.where(there, goal[rows + Tp], 0.0)).sum(axis=1) / weight.sum(axis=1)
+        out: Doubles = (weight * np.where(present, goal[rows + Tp], 0.0)).sum(axis=1) / weight.sum(axis=1)
     return out
 
 

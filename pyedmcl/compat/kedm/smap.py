@@ -102,11 +102,11 @@ def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, th
     states = embed(lib.reshape(-1, 1).astype(np.float64), E, tau)[first : n - Tp]
     asked = embed(pred.reshape(-1, 1).astype(np.float64), E, tau)[first:]
     goal = target[first + Tp :].astype(np.float64)
-    there = np.isfinite(states).all(axis=1) & np.isfinite(goal)
-    if there.sum() < 1:
+    present = np.isfinite(states).all(axis=1) & np.isfinite(goal)
+    if present.sum() < 1:
         raise InputError(f"{name}: every library row touches a gap; fill gaps or take a longer lib")
-    kept = np.flatnonzero(there)
-    twins = _twins(states, asked, there, same(lib, pred))
+    kept = np.flatnonzero(present)
+    twins = _twins(states, asked, present, same(lib, pred))
     predicted = np.full(len(asked), np.nan)
     whole = np.isfinite(asked).all(axis=1)
     groups: dict[tuple[int, ...], list[int]] = {}

@@ -47,7 +47,7 @@ def output_rows(task: Task) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArr
     """
     n, before = len(task.targetVec), 0
     rows, seen, at = [], [], []
-    there: NDArray[np.bool_] = np.asarray(np.isfinite(task.states).all(axis=1))
+    present: NDArray[np.bool_] = np.asarray(np.isfinite(task.states).all(axis=1))
     for segment in task.segments:
         if not len(segment):
             continue
@@ -55,7 +55,7 @@ def output_rows(task: Task) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArr
         covered = np.arange(begin, end)
         inside = begin >= 0 and end <= n
         shows = np.ones(len(covered), bool) if inside else np.isin(covered, segment)
-        at.append(before + segment[there[segment]] + task.Tp - begin)
+        at.append(before + segment[present[segment]] + task.Tp - begin)
         before += len(covered)
         rows.append(covered)
         seen.append(shows)

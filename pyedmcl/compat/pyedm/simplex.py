@@ -42,10 +42,10 @@ class SimplexTask(Task):
             self.states, self.lib_i, self.pred_i, self.knn, self.exclusionRadius
         )
         warn_of_few(self, self.knn_distances)
-        there = np.isfinite(self.knn_distances)
-        shortest = np.where(there[:, 0], self.knn_distances[:, 0], 1.0)
-        weights = np.where(there, np.exp(-self.knn_distances / np.maximum(shortest, _FLOOR)[:, None]), 0.0)
-        targets = np.where(there, self.targetVec[self.knn_neighbors + self.Tp], 0.0)
+        present = np.isfinite(self.knn_distances)
+        shortest = np.where(present[:, 0], self.knn_distances[:, 0], 1.0)
+        weights = np.where(present, np.exp(-self.knn_distances / np.maximum(shortest, _FLOOR)[:, None]), 0.0)
+        targets = np.where(present, self.targetVec[self.knn_neighbors + self.Tp], 0.0)
         total = weights.sum(axis=1)
         safe = np.where(total > 0, total, 1.0)
         mean = (weights * targets).sum(axis=1) / safe

@@ -114,10 +114,10 @@ class SMapTask(Task):
         predicted, variance = np.full((2, n), np.nan)
         coefficients, sizes = np.full((2, n, self.E + 1), np.nan)
         for row, t in enumerate(self.pred_i):
-            there = np.isfinite(self.knn_distances[row])
-            if not there.any():
+            present = np.isfinite(self.knn_distances[row])
+            if not present.any():
                 continue
-            distance, near = self.knn_distances[row, there], self.knn_neighbors[row, there]
+            distance, near = self.knn_distances[row, present], self.knn_neighbors[row, present]
             mean = distance.mean()
             weight = np.ones(len(distance)) if self.theta == 0 else np.exp(-self.theta * distance / mean)
             target = self.targetVec[near + self.Tp]

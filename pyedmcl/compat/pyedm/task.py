@@ -109,7 +109,7 @@ def make_task(
 
 def _rows(task: Task, n: int) -> None:
     shift = 0 if task.embedded else abs(task.tau) * (task.E - 1)
-    there: NDArray[np.bool_] = np.asarray(np.isfinite(task.states).all(axis=1))
+    present: NDArray[np.bool_] = np.asarray(np.isfinite(task.states).all(axis=1))
     library = []
     for place, (begin, end) in enumerate(task.lib):
         if task.tau < 0:
@@ -137,10 +137,10 @@ def _rows(task: Task, n: int) -> None:
     if task.knn < 1:
         task.knn = task.E + 1 if task.name != "SMap" else 0
     before = len(task.lib_i)
-    task.lib_i = task.lib_i[there[task.lib_i]]
+    task.lib_i = task.lib_i[present[task.lib_i]]
     if task.name == "SMap" and task.knn < 1:
         task.knn = (len(task.lib_i) if len(task.lib_i) < before else before) - 1
-    task.pred_i = task.pred_i_all[there[task.pred_i_all]]
+    task.pred_i = task.pred_i_all[present[task.pred_i_all]]
     if not len(task.pred_i):
         warn(f"{task.name}: no row of pred={task.pred} has a state", UserWarning)
     if task.validLib is not None:

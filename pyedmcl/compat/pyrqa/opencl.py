@@ -61,17 +61,17 @@ class OpenCL:
 
     def reset(self) -> None:
         """Look for the devices again."""
-        there = self.get_device_ids_per_platform_id()
-        if not there:
+        devices = self.get_device_ids_per_platform_id()
+        if not devices:
             raise NoOpenCLPlatformDetectedException("no OpenCL platform: `pyedmcl devices --doctor` says why")
-        if self.platform_id not in there:
+        if self.platform_id not in devices:
             raise OpenCLPlatformIndexOutOfBoundsException(
-                f"platform_id={self.platform_id!r}: there are {sorted(there)}, see `pyedmcl devices`"
+                f"platform_id={self.platform_id!r}: there are {sorted(devices)}, see `pyedmcl devices`"
             )
         for number in self.device_ids or (-1,):
-            if number not in there[self.platform_id]:
+            if number not in devices[self.platform_id]:
                 raise OpenCLDeviceIndexOutOfBoundsException(
-                    f"device_ids={self.device_ids!r}: platform {self.platform_id} has {there[self.platform_id]}, see "
+                    f"device_ids={self.device_ids!r}: platform {self.platform_id} has {devices[self.platform_id]}, see "
                     "`pyedmcl devices`"
                 )
         info_of = {info.id: info for info in discover()}
