@@ -135,8 +135,8 @@ def _best_rows(names: tuple[str, ...], found: list[dict[str, Any]], steps: tuple
     rows = []
     for name, best in zip(names, found, strict=True):
         for at, Tp in enumerate(steps):
-            one = {key: value[at] if len(steps) > 1 else value for key, value in best.items()}
-            rows.append({"series": name, "Tp": Tp, **one})
+            best_of_step = {key: value[at] if len(steps) > 1 else value for key, value in best.items()}
+            rows.append({"series": name, "Tp": Tp, **best_of_step})
     return rows
 
 

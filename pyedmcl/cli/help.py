@@ -55,8 +55,8 @@ def help(
         near = difflib.get_close_matches(name, topics(), 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise typer.BadParameter(f"no topic {topic!r}; {hint}'pyedmcl help' lists all", param_hint="TOPIC")
-    with command.make_context(topic, [], parent=parent, resilient_parsing=True) as asked:
-        typer.echo(command.get_help(asked))
+    with command.make_context(topic, [], parent=parent, resilient_parsing=True) as topic_context:
+        typer.echo(command.get_help(topic_context))
 
 
 def topics() -> dict[str, str]:

@@ -38,7 +38,7 @@ def other_result(path: Path) -> Any:
 
 
 def draw(
-    result: Any, output: Path, *, network: bool, asked: dict[str, Any], title: str | None, dpi: int,
+    result: Any, output: Path, *, network: bool, options: dict[str, Any], title: str | None, dpi: int,
     cluster: bool = False,
 ) -> str:  # fmt: skip
     """Draw a result; says what it is. ``asked`` are arguments of pictures of networks.
@@ -55,12 +55,12 @@ def draw(
     if picture is None:
         raise InputError(f"a {kind} has no {'network' if network else 'picture'}")
     taken = inspect.signature(picture).parameters
-    asked = {name: value for name, value in asked.items() if name in taken}
+    options = {name: value for name, value in options.items() if name in taken}
     if cluster:
         if "cluster" not in taken:
             raise InputError(f"cluster=True: the picture of a {kind} has no series in rows and columns; leave it out")
-        asked["cluster"] = True
-    picture(str(output), **asked, title=title, dpi=dpi)
+        options["cluster"] = True
+    picture(str(output), **options, title=title, dpi=dpi)
     return kind
 
 

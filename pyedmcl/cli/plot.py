@@ -49,7 +49,7 @@ def plot(
     if other is not None:
         kind = draw(
             other, output, network=network, title=title, dpi=dpi, cluster=cluster,
-            asked={"top": top, "layout": layout, "clusters": parse_clusters(clusters)},
+            options={"top": top, "layout": layout, "clusters": parse_clusters(clusters)},
         )  # fmt: skip
         talk.summary(f"{output}: {'network' if network else 'picture'} of a {kind}")
         talk.document({"output": str(output), "kind": kind})

@@ -99,10 +99,10 @@ def require_no_recordings(cells: Sequence[str], name: Any, what: str, others: in
 
 def tell_left_out(names: Sequence[Any], what: str) -> None:
     """Warn of columns of words that were left out."""
-    one = len(names) == 1
+    single = len(names) == 1
     warn(
-        f"{what}: {'column' if one else 'columns'} {some(names)} {'holds' if one else 'hold'} text and "
-        f"{'is' if one else 'are'} left out"
+        f"{what}: {'column' if single else 'columns'} {some(names)} {'holds' if single else 'hold'} text and "
+        f"{'is' if single else 'are'} left out"
     )
 
 

@@ -107,9 +107,9 @@ class LegsOfNetwork:
         self._judge(evidence, ~np.eye(len(rho), dtype=bool), verdict, codes, *partial)
         p_partial = self._partial_tests(evidence, through)
         if legs.forecast:
-            asked = doubtful(evidence, verdict)
-            evidence = replace(evidence, p_forecast=self._forecasts(evidence, asked, verdict, through))
-            self._judge(evidence, asked, verdict, codes, *partial)
+            unsettled = doubtful(evidence, verdict)
+            evidence = replace(evidence, p_forecast=self._forecasts(evidence, unsettled, verdict, through))
+            self._judge(evidence, unsettled, verdict, codes, *partial)
         missing = np.full(rho.shape, np.nan)
         return CausalNetwork(
             names=series.names, verdict=verdict, codes=codes, rho=rho, skill=skill, lag=lag, lags=legs.lags,

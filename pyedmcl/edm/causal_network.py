@@ -248,10 +248,10 @@ def causal_network(
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     if where is None:
         return _of(fields, legs, seasons, layout, runner, lib_sizes, memory)
-    asked = LaggedMapProblem(**fields, lags=legs.lags)
+    lagged_problem = LaggedMapProblem(**fields, lags=legs.lags)
 
     def identity(own: int) -> dict[str, str]:
-        return _identity(asked, replace(legs, seed=own), lib_sizes, series)
+        return _identity(lagged_problem, replace(legs, seed=own), lib_sizes, series)
 
     with kept_in(where, begin, runner.infos[0].name, number, identity) as kept:
         legs = replace(legs, seed=arguments.stream(kept.seed))

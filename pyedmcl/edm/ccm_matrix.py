@@ -282,9 +282,9 @@ def _computed(
             matrices = list(np.empty(shape, np.dtype(problem.data.dtype)))
             sink = ArraySink(problem.blocks(), matrices)
         else:
-            info, folder, asked = runner.alike(problem.kernels), Path(out), problem
+            info, folder, stored = runner.alike(problem.kernels), Path(out), problem
             sink = stack.enter_context(sink_at(
-                folder, info.name, begin, lambda member: open_stores(folder, asked, info, member, resume=resume)
+                folder, info.name, begin, lambda member: open_stores(folder, stored, info, member, resume=resume)
             ))  # fmt: skip
         problem = with_dimensions(problem, runner, sink)
         record = runner.run(problem, sink)

@@ -123,12 +123,12 @@ def with_slopes(fits: LinearFits | None, coefficients: Any, alone: Mapping[str, 
     if coefficients is None:
         return fits
     arguments.choice("coefficients", coefficients, COEFFICIENTS)
-    asked = f"coefficients={shown(coefficients)}"
+    argument = f"coefficients={shown(coefficients)}"
     if fits is None:
-        raise InputError(f"{asked}: slopes are those of linear fits; take method='smap'")
+        raise InputError(f"{argument}: slopes are those of linear fits; take method='smap'")
     for name, given in alone.items():
         if given is not None:
-            raise InputError(f"{asked} with {name}: slopes are held in memory; leave one of them out")
+            raise InputError(f"{argument} with {name}: slopes are held in memory; leave one of them out")
     return replace(fits, slopes=True)
 
 

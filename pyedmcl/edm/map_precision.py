@@ -31,12 +31,12 @@ def check_map_precision(precision: Any, dtype: Any, others: Mapping[str, Any]) -
     name = arguments.choice("precision", precision, PRECISIONS)
     if name == "full":
         return name
-    asked = [words for words, given in others.items() if given]
+    reasons = [words for words, given in others.items() if given]
     if arguments.precision(dtype) != "float32":
-        asked.append(f"dtype={shown(dtype)}")
-    if asked:
+        reasons.append(f"dtype={shown(dtype)}")
+    if reasons:
         raise InputError(
-            f"precision={shown(name)} cannot be used with {asked[0]}: leave one of them out; less precision is "
+            f"precision={shown(name)} cannot be used with {reasons[0]}: leave one of them out; less precision is "
             "for maps with Pearson's rho in float32"
         )
     return name

@@ -86,17 +86,17 @@ def sides_of(
         n, E=lags, tau=tau, Tp=Tp, lib_range=ranges.in_layout("lib_range", options.lib_range, layout),
         valid_lib=ranges.in_layout("valid_lib", options.valid_lib, layout),
     )  # fmt: skip
-    asked, seen = series, goal
+    query, seen = series, goal
     if pred is not None:
-        asked, layout = _another(pred, series, options, lags, tau, Tp)
+        query, layout = _another(pred, series, options, lags, tau, Tp)
         # Nobody has observed another target beside the new series.
-        seen = asked.values[:, 0].astype(np.float64) if target is None else np.full(asked.n_steps, np.nan)
+        seen = query.values[:, 0].astype(np.float64) if target is None else np.full(query.n_steps, np.nan)
     chosen = ranges.in_layout("pred_range", options.pred_range, layout)
-    rows = ranges.prediction_rows(asked.n_steps, first, chosen)
+    rows = ranges.prediction_rows(query.n_steps, first, chosen)
     if layout is not None and not layout.embedded(rows, first).any():
         raise InputError(f"pred_range={arguments.shown(options.pred_range)}: none of its rows is embedded")
     return Sides(
-        series, asked, goal, library_mask, rows, ranges.observed_at(seen, rows, Tp), radius if pred is None else -1,
+        series, query, goal, library_mask, rows, ranges.observed_at(seen, rows, Tp), radius if pred is None else -1,
         layout,
     )  # fmt: skip
 
@@ -109,14 +109,14 @@ def _another(
     if options.groups is not None:
         rest, groups = take_groups(pred, options.groups, "pred", required=False)
     table = isinstance(rest, Mapping) or hasattr(rest, "columns")
-    asked = as_series(rest, what="pred", columns=options.state if table else None, argument="state")
-    if asked.n_series != series.n_series:
-        raise InputError(f"pred has {asked.n_series} columns and lib {series.n_series}: they must be the same")
-    if asked.n_steps <= (lags - 1) * tau:
+    query = as_series(rest, what="pred", columns=options.state if table else None, argument="state")
+    if query.n_series != series.n_series:
+        raise InputError(f"pred has {query.n_series} columns and lib {series.n_series}: they must be the same")
+    if query.n_steps <= (lags - 1) * tau:
         raise InputError(
-            f"pred: E={lags}, tau={tau} needs at least {(lags - 1) * tau + 1} rows, there are {asked.n_steps}"
+            f"pred: E={lags}, tau={tau} needs at least {(lags - 1) * tau + 1} rows, there are {query.n_steps}"
         )
     if groups is None:
-        return asked, None
+        return query, None
     layout = groups.layout(E=lags, tau=tau, Tp=[Tp])
-    return layout.series(asked, "pred"), layout
+    return layout.series(query, "pred"), layout

@@ -66,9 +66,9 @@ def _fewest(regression: Regression) -> int | None:
     if regression.exclusion_radius < 0:
         return len(regression.library_rows)
     n = 1 + int(max(regression.library_rows[-1], rows.max()))
-    library_mask, asked = np.zeros(n, bool), np.zeros(n, bool)
-    library_mask[regression.library_rows], asked[rows] = True, True
-    return fewest(library_mask, asked, regression.exclusion_radius)
+    library_mask, predicted_rows = np.zeros(n, bool), np.zeros(n, bool)
+    library_mask[regression.library_rows], predicted_rows[rows] = True, True
+    return fewest(library_mask, predicted_rows, regression.exclusion_radius)
 
 
 def fit_rows(engine: LocalFits, regression: Regression, thetas: Doubles, *, singular_values: bool = False) -> Fits:
@@ -134,8 +134,8 @@ def generate(
         values, path = window.copy(), []
         for row in rows:
             point = values[len(values) - 1 - tau * np.arange(E)][None]
-            one = replace(regression, points=point, rows=np.array([row]), observed=np.array([np.nan]))
-            path.append(fit_rows(engine, one, np.array([theta]), singular_values=singular_values))
+            next_row = replace(regression, points=point, rows=np.array([row]), observed=np.array([np.nan]))
+            path.append(fit_rows(engine, next_row, np.array([theta]), singular_values=singular_values))
             values = np.append(values[1:], path[-1].predicted[0])
         parts.append(path)
 

@@ -110,13 +110,13 @@ class SmapResult(Result):
         pandas = pandas_for("to_frame()")
         frames = []
         for theta in np.atleast_1d(self.theta):
-            one = self.at(float(theta))
+            fits = self.at(float(theta))
             columns: dict[str, Any] = {} if np.ndim(self.theta) == 0 else {"theta": np.full(len(self.time), theta)}
             columns |= {} if self.group is None else {"group": self.group}
-            columns |= {name: getattr(one, name) for name in ("time", "observed", "predicted", "variance")}
+            columns |= {name: getattr(fits, name) for name in ("time", "observed", "predicted", "variance")}
             columns["time"] = self.time if self.dates is None else self.dates
-            columns["C0"] = one.coefficients[:, 0]
-            columns |= {f"d/d{name}": one.coefficients[:, i + 1] for i, name in enumerate(self.names)}
+            columns["C0"] = fits.coefficients[:, 0]
+            columns |= {f"d/d{name}": fits.coefficients[:, i + 1] for i, name in enumerate(self.names)}
             frames.append(pandas.DataFrame(columns))
         return frames[0] if np.ndim(self.theta) == 0 else pandas.concat(frames, ignore_index=True)
 

@@ -63,9 +63,9 @@ def check_on_device(given: Mapping[str, Any]) -> None:
 def check_measure(skill: Any, predictions: bool, fits: LinearFits | None, keep: Keep | None, out: Any) -> str:
     """The measure, checked against what else was asked for."""
     name = check_skill(skill)
-    asked = f"skill={name!r}" if name != "pearson" else "predictions=True"
+    argument = f"skill={name!r}" if name != "pearson" else "predictions=True"
     if (name != "pearson" or predictions) and fits is not None:
-        raise InputError(f"{asked}: method='smap' keeps sums of its fits only; take method='simplex'")
+        raise InputError(f"{argument}: method='smap' keeps sums of its fits only; take method='simplex'")
     if predictions and (keep is not None or out is not None):
         raise InputError("predictions=True: they are held in memory; leave out keep= and out=")
     if name in ERRORS and keep is not None:

@@ -298,10 +298,10 @@ def xmap_significance(
         folder = None
         if out is not None:
             rounds = {"n": count} if count else {"n": "auto", "rate": limit, "budget": most}
-            asked = {**problem.arguments(), **rounds, "surrogate": surrogate, "period": period,
+            stored_arguments = {**problem.arguments(), **rounds, "surrogate": surrogate, "period": period,
                      "recurrence": recurrence}  # fmt: skip
             folder = stack.enter_context(folder_for(
-                Path(out), begin, runner.infos[0].name, asked, number, series.digest()
+                Path(out), begin, runner.infos[0].name, stored_arguments, number, series.digest()
             ))  # fmt: skip
             problem = replace(problem, seed=folder.seed)
         record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most, folder=folder)

@@ -198,10 +198,10 @@ class LocalFits:
             again = np.flatnonzero(bad.any(axis=0))
             bad[:, again] = self._pass(points, rows, thetas, out, again, "lanes")[:, again]
         for s, t in np.argwhere(bad):
-            c, one, variance, sizes = self.library.fit(
+            c, predicted, variance, sizes = self.library.fit(
                 points[t], int(rows[t]), float(thetas[s]), singular_values=singular_values, unit=self._exponents[0]
             )
-            out.predicted[s, t], out.variance[s, t], out.coefficients[s, t] = one, variance, c
+            out.predicted[s, t], out.variance[s, t], out.coefficients[s, t] = predicted, variance, c
             if out.singular_values is not None:
                 out.singular_values[s, t] = sizes
         return self._in_units(replace(out, redone=int(bad.sum())))

@@ -172,12 +172,12 @@ def _sample_text(path: Path, what: str) -> tuple[str, str]:
 
 def _sample(handle: IO[bytes]) -> tuple[bytes, bool]:
     """The beginning of a file, and whether that is all of it: a MiB, or more where a few lines are longer than that."""
-    asked = _SAMPLE_BYTES
-    raw = handle.read(asked)
-    while len(raw) == asked < _MOST_BYTES and raw.count(b"\n") + raw.count(b"\r") < _LEAST_LINES:
-        raw += handle.read(asked)
-        asked *= 2
-    return raw, len(raw) < asked
+    nbytes = _SAMPLE_BYTES
+    raw = handle.read(nbytes)
+    while len(raw) == nbytes < _MOST_BYTES and raw.count(b"\n") + raw.count(b"\r") < _LEAST_LINES:
+        raw += handle.read(nbytes)
+        nbytes *= 2
+    return raw, len(raw) < nbytes
 
 
 def _physical_lines(text: str) -> list[str]:

@@ -103,12 +103,12 @@ def styled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
-        asked = {name: kwargs.pop(name) for name in _NAMES if name in kwargs}
-        if asked.get("units") is None:
-            asked["units"] = told_units(self)
-        token = _style.set(Style(**asked))
+        chosen = {name: kwargs.pop(name) for name in _NAMES if name in kwargs}
+        if chosen.get("units") is None:
+            chosen["units"] = told_units(self)
+        token = _style.set(Style(**chosen))
         try:
-            kept = {name: value for name, value in asked.items() if name in signature.parameters and value is not None}
+            kept = {name: value for name, value in chosen.items() if name in signature.parameters and value is not None}
             figure = function(self, *args, **kwargs, **kept)
             figure = getattr(figure, "whole", figure)
             titled(figure)

@@ -210,10 +210,10 @@ class Observer:
 
 def _writer(entry: dict[str, Any]) -> Holder:
     """Who wrote a line of a journal."""
-    one = str(entry["writer"])
-    pid = one.rsplit("-", 2)[1] if one.count("-") > 1 else ""
+    writer = str(entry["writer"])
+    pid = writer.rsplit("-", 2)[1] if writer.count("-") > 1 else ""
     host, device = str(entry.get("host", "?")), str(entry.get("device", ""))
-    return Holder(one, host, int(pid) if pid.isdecimal() else 0, "", device)
+    return Holder(writer, host, int(pid) if pid.isdecimal() else 0, "", device)
 
 
 def stores_of(path: Path) -> list[XmapStore]:

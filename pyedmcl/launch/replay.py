@@ -104,14 +104,14 @@ def _recorded(
     recorder = _Recorder(executor, inputs, outputs)
     kept = False
     try:
-        with watching() as asked, told_to(recorder.reporting()):
+        with watching() as questions, told_to(recorder.reporting()):
             outcome = work(cast("Executor", recorder))
         buffers = recorder.buffers()
         if buffers is not None:
             # The work is done. Where its buffers cannot be joined, the next call does it in the same way.
             with suppress(LaunchError, DeviceMemoryError):
                 steps = recorder.join(buffers)
-                buffers.sequence = _Sequence(steps, tuple(asked.items()), outcome, threading.get_ident())
+                buffers.sequence = _Sequence(steps, tuple(questions.items()), outcome, threading.get_ident())
                 executor.sets.keep(place, buffers)
                 kept = True
         return outcome

@@ -273,8 +273,8 @@ def load_states(
     loaded = load_layouts(executor, problem, pool, library_layout, other)
     series = HostSeries(library, 0)
     queries = series if query is None else HostSeries(query, 0)
-    one = SearchSeries(problem, loaded.library, loaded.query, 1, lambda place: (series, queries))
-    return one.states(0, problem.dims[0], library_mask, query_mask)
+    alone = SearchSeries(problem, loaded.library, loaded.query, 1, lambda place: (series, queries))
+    return alone.states(0, problem.dims[0], library_mask, query_mask)
 
 
 def _check_arrays(problem: SearchProblem, library: NDArray[Any], query: NDArray[Any] | None) -> None:

@@ -142,12 +142,12 @@ class RqaProblem:
         What overflows is a quarter of the largest number: gaps, which are kept as that number, recur with nothing
         still. What vanishes is the smallest normal number: points at a distance of 0 lie within any radius but 0.
         """
-        asked, numbers = np.asarray(radii, np.float64), np.finfo(self.arithmetic)
+        thresholds, numbers = np.asarray(radii, np.float64), np.finfo(self.arithmetic)
         with np.errstate(over="ignore", under="ignore"):
-            rounded: NDArray[Any] = np.ldexp(asked, -self.exponent).astype(self.arithmetic)
+            rounded: NDArray[Any] = np.ldexp(thresholds, -self.exponent).astype(self.arithmetic)
             exact = metric_named(self.metric).limit_of(rounded).astype(np.float64)
         limits: NDArray[np.float64] = np.minimum(exact, float(numbers.max / 4))
-        return np.where(asked > 0, np.maximum(limits, float(numbers.tiny)), limits)
+        return np.where(thresholds > 0, np.maximum(limits, float(numbers.tiny)), limits)
 
 
 def require_precision(info: DeviceInfo, problem: RqaProblem) -> None:

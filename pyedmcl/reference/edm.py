@@ -130,20 +130,20 @@ def _knn(
     library_mask: Mask | None,
 ) -> tuple[Floats, Rows]:
     library: Floats = np.asarray(x, dtype=dtype)
-    asked: Floats = library if query is None else np.asarray(query, dtype=dtype)
+    query_series: Floats = library if query is None else np.asarray(query, dtype=dtype)
     mask = library_mask_of(library, E, tau, Tp, None if target is None else np.asarray(target, dtype=dtype))
     if library_mask is not None:
         mask &= library_mask
     rows = np.flatnonzero(mask)
-    queries = np.flatnonzero(embedded_rows(asked, E, tau))
-    squared = np.full((len(asked), k), np.inf, dtype=dtype)
-    indices = np.full((len(asked), k), -1, dtype=np.int32)
+    queries = np.flatnonzero(embedded_rows(query_series, E, tau))
+    squared = np.full((len(query_series), k), np.inf, dtype=dtype)
+    indices = np.full((len(query_series), k), -1, dtype=np.int32)
     step = max(1, _CHUNK_CELLS // max(1, len(rows)))
     for start in range(0, len(queries) if len(rows) else 0, step):
         part = queries[start : start + step]
         acc: Floats = np.zeros((len(part), len(rows)), dtype=dtype)
         for e in range(E):
-            diff = asked[part - e * tau][:, None] - library[rows - e * tau][None, :]
+            diff = query_series[part - e * tau][:, None] - library[rows - e * tau][None, :]
             acc = fma(diff, diff, acc)
         if query is None:
             acc[np.abs(part[:, None] - rows[None, :]) <= exclusion_radius] = np.inf

@@ -67,8 +67,8 @@ class Reply:
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Reply:
         """The reverse of ``dataclasses.asdict``, from JSON."""
-        asked = tuple(TrialQuestion(**question) for question in fields["asked"])
-        return cls(**{**fields, "seconds": tuple(fields["seconds"]), "asked": asked})
+        questions = tuple(TrialQuestion(**question) for question in fields["asked"])
+        return cls(**{**fields, "seconds": tuple(fields["seconds"]), "asked": questions})
 
 
 class Bench:

@@ -31,8 +31,8 @@ def exhaustive(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, b
     first = {canonical(start): dict(start) for start in starts}
     others = (c for c in space.enumerate() if canonical(c) not in first)
     everything = itertools.chain(first.values(), others)
-    while asked := list(itertools.islice(everything, batch)):
-        yield asked
+    while configurations := list(itertools.islice(everything, batch)):
+        yield configurations
 
 
 def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
@@ -51,9 +51,9 @@ def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch
         nonlocal best
         fresh = list({canonical(c): dict(c) for c in configurations if canonical(c) not in costs}.values())
         for at in range(0, len(fresh), batch):
-            asked = fresh[at : at + batch]
-            answers = yield asked
-            for configuration in asked:
+            chosen = fresh[at : at + batch]
+            answers = yield chosen
+            for configuration in chosen:
                 seconds = answers.get(canonical(configuration))
                 costs[canonical(configuration)] = math.inf if seconds is None else seconds
                 best = configuration if cost(configuration) < cost(best) else best

@@ -220,8 +220,8 @@ class ParameterSource:
         place = (id(spec), how, info, frozen(specialisation), frozen(sizes))
         question = self._answered.get(place)
         if question is None or question.spec is not spec:
-            asked = ParameterQuestion(spec, dict(specialisation), info, dict(sizes), ParameterChoice({}, "", place))
-            question = self._keep(self._answer(asked, mode, forced))
+            question = ParameterQuestion(spec, dict(specialisation), info, dict(sizes), ParameterChoice({}, "", place))
+            question = self._keep(self._answer(question, mode, forced))
         if not forced:
             recorded = self._recorded(question, around.answers)
             if recorded is not None:

@@ -85,8 +85,8 @@ def verified(
     """Whether parameters that were found elsewhere give right answers on the question's device."""
 
     def verify() -> tuple[str, str]:
-        asked = question.spec, question.specialisation, question.info, question.sizes
-        status, why = (verifier or _tuning("verify"))(*asked, entry.parameters)
+        problem = question.spec, question.specialisation, question.info, question.sizes
+        status, why = (verifier or _tuning("verify"))(*problem, entry.parameters)
         return status, why
 
     name = f"parameters of {question.spec.name} that were found with another driver or device"

@@ -55,16 +55,16 @@ def nearest(
     rows, distance = rows[first:], distance[first:]
     if own:
         return rows, distance
-    states, asked = embed(lib.astype(np.float64), E, tau), embed(pred.astype(np.float64), E, tau)[first:]
+    states, query_states = embed(lib.astype(np.float64), E, tau), embed(pred.astype(np.float64), E, tau)[first:]
     near = np.argwhere(distance == 0)
     if len(near):
-        apart = np.abs(states[rows[near[:, 0], near[:, 1]]] - asked[near[:, 0]]).max(axis=1)
+        apart = np.abs(states[rows[near[:, 0], near[:, 1]]] - query_states[near[:, 0]]).max(axis=1)
         distance[near[:, 0], near[:, 1]] = np.where(apart > 0, np.finfo(np.float32).tiny, np.inf)
     order = nearest_first(distance)
     short = np.isinf(distance).sum(axis=1) > _FEW  # more twins than were allowed for, or few rows at all
     rows, distance = np.take_along_axis(rows, order, 1)[:, :k], np.take_along_axis(distance, order, 1)[:, :k]
     library_rows = np.flatnonzero(has_goal & np.isfinite(states).all(axis=1))
-    _on_host(states, asked, library_rows, np.flatnonzero(short), rows, distance)
+    _on_host(states, query_states, library_rows, np.flatnonzero(short), rows, distance)
     return rows, distance
 
 

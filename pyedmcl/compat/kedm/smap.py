@@ -100,15 +100,15 @@ def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, th
         raise InputError(f"{name}: {executor.info.name} lacks double precision, which sums of products need")
     first, n = (E - 1) * tau, len(lib)
     states = embed(lib.reshape(-1, 1).astype(np.float64), E, tau)[first : n - Tp]
-    asked = embed(pred.reshape(-1, 1).astype(np.float64), E, tau)[first:]
+    query_states = embed(pred.reshape(-1, 1).astype(np.float64), E, tau)[first:]
     goal = target[first + Tp :].astype(np.float64)
     present = np.isfinite(states).all(axis=1) & np.isfinite(goal)
     if present.sum() < 1:
         raise InputError(f"{name}: every library row touches a gap; fill gaps or take a longer lib")
     kept = np.flatnonzero(present)
-    twins = _twins(states, asked, present, same(lib, pred))
-    predicted = np.full(len(asked), np.nan)
-    whole = np.isfinite(asked).all(axis=1)
+    twins = _twins(states, query_states, present, same(lib, pred))
+    predicted = np.full(len(query_states), np.nan)
+    whole = np.isfinite(query_states).all(axis=1)
     groups: dict[tuple[int, ...], list[int]] = {}
     for row in np.flatnonzero(whole):
         several = twins[row] if len(twins[row]) > 1 else ()
@@ -128,7 +128,7 @@ def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, th
                 left = len(kept) - count
                 if left:
                     used = np.array([local * len(kept) / left])
-                    predicted[rows_alike] = engine.fit(asked[rows_alike], left_out, used).predicted[0]
+                    predicted[rows_alike] = engine.fit(query_states[rows_alike], left_out, used).predicted[0]
         finally:
             engine.release()
     return predicted

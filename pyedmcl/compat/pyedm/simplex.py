@@ -133,10 +133,10 @@ def growing(task: Task, lib: Any, options: dict[str, Any], steps: int) -> Any:
         data = pandas.DataFrame({"Time": when, column: values})
         if np.size(valid):  # what was generated is no library
             options = {**options, "validLib": np.append(np.asarray(valid), np.zeros(len(data) - n, bool))}
-        one = make_task(type(task), task.name, data, [column], [column], lib, [end - 1 + step, end + step],
+        step_task = make_task(type(task), task.name, data, [column], [column], lib, [end - 1 + step, end + step],
                         **{**options, "noTime": False})  # fmt: skip
-        yield one
-        newest = one.Projection.iloc[-1]
+        yield step_task
+        newest = step_task.Projection.iloc[-1]
         values, when = np.append(values, newest["Predictions"]), np.append(when, newest["Time"])
 
 

@@ -47,9 +47,9 @@ def small_searches(front: int, dtype: str, own: bool) -> list[SmallSearch]:
     level = np.full(front + 90, 2.0, dtype)
     may = rng.random(len(gappy)) < 0.6
     if own:
-        asked = rng.random(len(gappy)) < 0.4
+        query_mask = rng.random(len(gappy)) < 0.4
         deep = flow(front + 2301, dtype, 0.0)
-        return [SmallSearch(noise), SmallSearch(gappy, None, 2, 3, may, asked), SmallSearch(ties, None, -2),
+        return [SmallSearch(noise), SmallSearch(gappy, None, 2, 3, may, query_mask), SmallSearch(ties, None, -2),
                 SmallSearch(level, None, 0, 5), SmallSearch(deep, None, 0, 10)]  # fmt: skip
     others = flow(front + 5600, dtype, 0.001)
     return [SmallSearch(noise, None, 0, -1), SmallSearch(gappy, others[: front + 203], 2, -1, may),
