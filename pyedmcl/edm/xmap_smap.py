@@ -122,7 +122,7 @@ class SmapXmapEngine:
             into = [np.empty(shape, dtype) for _ in range(fits.layers - fits.slopes)]
             into += [np.empty((*shape, self._highest))] * fits.slopes
         layers = [np.empty(shape, dtype) for _ in fits.thetas] if fits.best else into[: len(fits.thetas)]
-        record = whole_smap_map(self._executor, self._data, block.begin, layers[0])
+        record = whole_smap_map(self._executor, self._data, block.begin, layers)
         if record is None:
             record = self._in_batches(block, layers, report, into[-1] if fits.slopes else None)
         else:

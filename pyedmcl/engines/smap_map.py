@@ -52,7 +52,7 @@ class SmapMap:
     executor : Executor
     data : SmapMapData
     none_doubtful : ndarray of int32 (n_libraries,), optional
-        Zeros for :meth:`in_one_go`.
+        Zeros for the first :meth:`maps`, to be copied before anything is launched.
 
     Raises
     ------
@@ -72,7 +72,8 @@ class SmapMap:
         )  # fmt: skip
         self._pool = Pool(executor, "smap_map", shape, data.libraries.shape, data.E.tobytes())
         self._kernels = MapKernels(executor, self._pool, shape)
-        if none_doubtful is not None:  # before the first launch, so that it goes with the first copy of a repeated map
+        self._marked = none_doubtful is not None
+        if none_doubtful is not None:  # before the first launch it goes with the first copy of a repeated map
             self._pool.put("doubtful", none_doubtful)
         self._slopes = None
         if data.slopes is not None:
@@ -169,23 +170,35 @@ class SmapMap:
 
     def _skill(self, a: int, n: int, out: Sequence[NDArray[Any]], slopes: NDArray[Any] | None) -> None:
         """A batch of :meth:`skill`."""
-        self._load_libraries(a, n)
         thetas = self._data.thetas
-        self._none_doubtful(n)
-        again: list[tuple[int, NDArray[np.int_]]] = []
+        doubtful = np.empty((len(thetas), n), np.int32)
+        self.maps(a, out, np.zeros(n, np.int32), doubtful, slopes)
+        self.again_in_double(a, doubtful, out, slopes)
+        for layer in out:
+            require_rho(self.executor, layer, "smap_map")
+
+    def maps(
+        self, a: int, out: Sequence[NDArray[Any]], none_doubtful: NDArray[np.int32], doubtful: NDArray[np.int32],
+        slopes: NDArray[Any] | None = None,
+    ) -> None:  # fmt: skip
+        """rho of libraries from ``a`` on, no more than fit on the device, as :meth:`skill` writes it.
+
+        What is done does not depend on values, where nothing has gaps: ``doubtful`` (n_thetas, n) tells of which
+        libraries a fit is too nearly singular for float32. ``none_doubtful`` (n,) holds zeros.
+        """
+        n, thetas = len(none_doubtful), self._data.thetas
+        if not self._marked:
+            self._pool.put("doubtful", none_doubtful)
+        self._load_libraries(a, n)
         for place, theta in enumerate(thetas):
+            if place:
+                self._pool.put("doubtful", none_doubtful)
             # The basis of the regressors depends on theta up to 1 only.
             whitened = place > 0 and min(theta, 1.0) == min(thetas[place - 1], 1.0)
             rho = self._fit(a, n, theta, whitened=whitened, slopes=slopes)
+            self.executor.download(self._pool.get("doubtful", 0), doubtful[place])
             self.executor.download(rho, out[place])
-            doubtful = self._doubtful(n)
-            if doubtful.any() and self.dtype == "float32":
-                again.append((place, np.flatnonzero(doubtful)))
-                self._none_doubtful(n)
-        for place, libraries in again:
-            self.in_double(a, libraries, thetas[place], out[place], slopes)
-        for layer in out:
-            require_rho(self.executor, layer, "smap_map")
+        self._marked = False
 
     def _load_libraries(self, a: int, n: int) -> None:
         series = self._pool.get("series", n * self.n_steps * 8)
@@ -215,27 +228,19 @@ class SmapMap:
                 )
         return rho
 
-    def in_one_go(self, a: int, out: NDArray[Any], doubtful: NDArray[np.int32]) -> None:
-        """rho of as many libraries from ``a`` on as ``out`` (n, n_targets) has rows, for the first theta.
+    def again_in_double(
+        self, a: int, doubtful: NDArray[np.int32], out: Sequence[NDArray[Any]], slopes: NDArray[Any] | None = None
+    ) -> None:
+        """Once more, and in float64, for libraries of which :meth:`maps` found some fit too nearly singular."""
+        if self.dtype == "float32":
+            for place, theta in enumerate(self._data.thetas):
+                if doubtful[place].any():
+                    self._in_double(a, np.flatnonzero(doubtful[place]), theta, out[place], slopes)
 
-        What is done does not depend on values: ``doubtful`` (n,) tells of which libraries a fit is too nearly singular
-        for float32, and they are not done again. To be called once.
-        """
-        n = len(out)
-        if n > self._batch:
-            self.skill(a, a + n, [out])
-            doubtful[...] = 0
-            return
-        self._load_libraries(a, n)
-        rho = self._fit(a, n, self._data.thetas[0])
-        self.executor.download(self._pool.get("doubtful", doubtful.nbytes), doubtful)
-        self.executor.download(rho, out)
-
-    def in_double(
-        self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any],
-        slopes: NDArray[Any] | None = None,
-    ) -> None:  # fmt: skip
-        """Once more, and in float64, for libraries (places in ``out``) whose fits are too nearly singular."""
+    def _in_double(
+        self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any], slopes: NDArray[Any] | None
+    ) -> None:
+        """The same for some libraries, places in ``out``, and one theta."""
         other = self._twin_in_double((theta,))
         try:
             for run in np.split(libraries, np.flatnonzero(np.diff(libraries) > 1) + 1):
@@ -320,6 +325,11 @@ class SmapMap:
         """The same map in float64."""
         with memory_share(_SHARE_OF_DOUBLE):
             return SmapMap(self.executor, replace(self._data, values=self._data.targets, thetas=thetas))
+
+    @property
+    def batch(self) -> int:
+        """Libraries that fit on the device together."""
+        return self._batch
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -69,13 +69,13 @@ def test_nearly_singular_fits_are_made_in_double(one_device, monkeypatch):
     from pyedmcl.engines.smap_map import SmapMap
 
     done = []
-    again = SmapMap.in_double
+    again = SmapMap._in_double
 
     def noted(self, a, libraries, *rest):
         done.append(libraries.tolist())
         again(self, a, libraries, *rest)
 
-    monkeypatch.setattr(SmapMap, "in_double", noted)
+    monkeypatch.setattr(SmapMap, "_in_double", noted)
     x = spikes(lorenz())
     x[:, 0] = plain()[:, 0]
     pyedmcl.xmap(x, E=3, method="smap", theta=8.0, device=one_device)

@@ -120,7 +120,7 @@ def same_as_the_first_call_of_a_kind(device, recordings, function, recorded=1):
 
 def test_local_fits_that_are_nearly_singular_are_made_anew_after_a_repeated_map(device, recordings):
     def mapped(x):
-        return pyedmcl.xmap(x, E=3, method="smap", theta=8.0, device=device).rho.tobytes()
+        return pyedmcl.xmap(x, E=3, method="smap", theta=[0.5, 8.0], device=device).rho.tobytes()
 
     plain = np.random.default_rng(1).standard_normal((150, 3))
     spikes = plain * 1e-3
@@ -319,7 +319,11 @@ def test_a_sequence_goes_with_its_buffers(one_device, recordings):
     assert len(recordings) == 1
 
 
-@pytest.mark.parametrize("fits", [{}, {"method": "smap", "theta": 2.0}], ids=["simplex", "smap"])
+@pytest.mark.parametrize(
+    "fits",
+    [{}, *({"method": "smap", "theta": theta} for theta in (2.0, [0.0, 0.5, 3.0], "best"))],
+    ids=["simplex", "smap", "several theta", "best theta"],
+)
 @pytest.mark.parametrize(
     "given",
     [{"E": 3}, {"E": [1, 2, 3, 2]}, {"E": 2, "targets": True}, {"E": 2, "Tp": 1}, {"E": "auto", "E_max": 3}],
