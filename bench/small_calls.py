@@ -23,6 +23,7 @@ def cases(device: str | None) -> dict[str, Callable[[], Any]]:
     """Name -> call."""
     rng = np.random.default_rng(1)
     short, long, table = rng.standard_normal(200), rng.standard_normal(2000), rng.standard_normal((200, 5))
+    ten, longest = rng.standard_normal((200, 10)), rng.standard_normal(4000)
     return {
         "knn of 200 points, E = 2": lambda: pyedmcl.knn(short, E=2, device=device),
         "simplex of 200 points, E = 2": lambda: pyedmcl.simplex(short, E=2, device=device),
@@ -33,6 +34,16 @@ def cases(device: str | None) -> dict[str, Callable[[], Any]]:
         "xmap of 5 series of 200 points, E = 2": lambda: pyedmcl.xmap(table, E=2, device=device),
         "ccm of 200 points, E = 2, 10 samples": lambda: pyedmcl.ccm(
             table[:, 0], table[:, 1], E=2, sample=10, seed=1, device=device
+        ),
+        "knn of 1,000 points, E = 3": lambda: pyedmcl.knn(long[:1000], E=3, device=device),
+        "embed_dimension of 200 points, E up to 10": lambda: pyedmcl.embed_dimension(short, E_max=10, device=device),
+        "embed_dimension of 1,000 points": lambda: pyedmcl.embed_dimension(long[:1000], device=device),
+        "embed_dimension of 4,000 points": lambda: pyedmcl.embed_dimension(longest, device=device),
+        "embed_dimension of 10 series of 200 points, E up to 10": lambda: pyedmcl.embed_dimension(
+            ten, E_max=10, device=device
+        ),
+        "S-map map of 10 series of 200 points, E = 3": lambda: pyedmcl.xmap(
+            ten, E=3, method="smap", theta=2.0, device=device
         ),
         "rqa of 200 points, m = 2": lambda: pyedmcl.rqa(short, m=2, radius=1.0, device=device),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..engines.self_projection import SelfProjection
 from ..engines.skill import SUMS, Doubles, added, chunks_of, scores, skill_sums
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, series_of_a_block
 from ..launch.pool import Pool
-from ..launch.replay import replayed
+from ..launch.replay import FEW_BYTES, replayed
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
@@ -27,8 +27,6 @@ from .masks import library_mask_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
-
-_FEW_BYTES = 1 << 20  # of series, and of the sums that come back, where a call may go through the launches of another
 
 
 @dataclass(frozen=True)
@@ -115,22 +113,35 @@ class SelfSkill:
             report(len(block))
             return BlockResult(arrays, record)
         opened = self._opened = self._opened or _SeriesOnDevice(self._problem, self._search, self._executor)
-        gaps = self._conditioned.gaps
-        values = self._problem.data.series.values[:, block.begin : block.end]
-        for a, b in _runs(values, gaps[block.begin : block.end], opened.batch):
-            first = block.begin + a
-            mask = library_mask_of(values[:, a], self._problem.Tp) if gaps[first] else None
-            for part, sums in opened.sums(first, block.begin + b, mask):
-                part.write(sums, [array[a:b] for array in arrays], self._problem)
-            report(b)
+        for part, sums in self._sums(opened, block, report=report):
+            part.write(sums, arrays, self._problem)
         return BlockResult(arrays, Record.of(opened.searcher))
+
+    def _sums(
+        self, opened: _SeriesOnDevice, block: Block, into: NDArray[Any] | None = None, report: Report | None = None
+    ) -> Iterator[tuple[_Part, Doubles]]:
+        """Sums of predictions of as many series at a time as fit on the device and share a pattern of gaps.
+
+        Those of chunks go ``into`` an array, one behind the other.
+        """
+        values, gaps = (held[..., block.begin : block.end] for held in
+                        (self._problem.data.series.values, self._conditioned.gaps))  # fmt: skip
+        done = 0
+        for a, b in _runs(values, gaps, opened.batch):
+            mask = library_mask_of(values[:, a], self._problem.Tp) if gaps[a] else None
+            room = None if into is None else into[done:]
+            for part, sums in opened.sums(block.begin + a, block.begin + b, mask, room):
+                done += part.pairs
+                yield replace(part, first=a + part.first), sums
+            if report is not None:
+                report(b)
 
     def _repeated(self, block: Block, arrays: list[NDArray[Any]]) -> Record | None:
         """Compute few series without gaps as the call before did; None where that is not the same for all data."""
         p, search, values = self._problem, self._search, self._conditioned.values
         pairs = len(block) * p.E_max * (1 + p.parts)
         shape = pairs, chunks_of(search.n_query), len(SUMS)
-        few = max(values.nbytes, math.prod(shape) * values.itemsize) <= _FEW_BYTES
+        few = max(values.nbytes, math.prod(shape) * values.itemsize) <= FEW_BYTES
         sure = sure_of(p.search, self._executor.info, search) if few else None
         if sure is None or self._conditioned.gaps[block.begin : block.end].any():
             return None
@@ -139,7 +150,7 @@ class SelfSkill:
         def work(executor: Executor) -> tuple[Record, list[_Part]]:
             opened = _SeriesOnDevice(p, search, executor)
             try:
-                computed = [part for part, _ in opened.sums(block.begin, block.end, None, parts_of_sums)]
+                computed = [part for part, _ in self._sums(opened, block, parts_of_sums)]
                 return Record.of(opened.searcher), computed
             finally:
                 opened.release()
@@ -166,7 +177,7 @@ class _Part:
     ----------
     dims : ndarray of int
     first, libraries : int
-        The first series, and how many there are.
+        The first series of the block, and how many there are.
     number : int
         Of the part of the predicted rows; -1 for all rows.
     """

@@ -46,8 +46,8 @@ class SelfProjection:
         """
         problem, knn_pass = tables.problem, tables.knn_pass
         total = len(problem.dims) * tables.n_libraries * problem.n_query
-        nbytes = max(total * problem.itemsize, self._most_bytes)  # so that the buffers serve all passes
-        out = (self._pool.get("predicted", nbytes), self._pool.get("variance", nbytes))
+        # As large as all passes together need them, so that none is replaced by a larger one.
+        out = (self._pool.get("predicted", self._most_bytes), self._pool.get("variance", self._most_bytes))
         chosen = parameters(spec("predict"), {"dtype": problem.dtype}, self.executor.info).parameters
         values = {**chosen, "counts": problem.ks, "dtype": problem.dtype, "table_tile": knn_pass.table_tile}
         kernel = build(self.executor, spec("predict"), values)

@@ -10,15 +10,12 @@ from numpy.typing import NDArray
 
 from ..jobs.blocks import Record
 from ..launch.invariants import require_rho
-from ..launch.replay import replayed
+from ..launch.replay import FEW_BYTES, replayed
 from .smap_map import SmapMap
 from .smap_map_data import SmapMapData
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
-
-
-_FEW_BYTES = 8 << 20  # of series, and of rho: of more, batches and their progress count
 
 
 def whole_smap_map(
@@ -29,7 +26,7 @@ def whole_smap_map(
     None, with nothing written, where what is done depends on more than shapes and options.
     """
     n = len(layers[0])
-    many = max(data.values.nbytes, data.libraries.nbytes, sum(layer.nbytes for layer in layers)) > _FEW_BYTES
+    many = max(data.values.nbytes, data.libraries.nbytes, sum(layer.nbytes for layer in layers)) > FEW_BYTES
     if many or data.slopes is not None or data.gaps or data.ridge or data.asked is not None or data.gap_pattern.any():
         return None
     none_doubtful, doubtful = np.zeros(n, np.int32), np.zeros((len(layers), n), np.int32)

@@ -28,6 +28,8 @@ from .steps import Arrays, Download, Launch, Step, Upload, joined
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Event, Executor
 
+#: Bytes of an array of a small call, for work that is done in batches where there is more: their progress counts.
+FEW_BYTES = 8 << 20
 _MOST_CONSTANT = 1 << 20  # bytes of what a small call has copied once
 
 T = TypeVar("T")

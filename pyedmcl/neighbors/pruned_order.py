@@ -13,7 +13,7 @@ from ..codegen.build import build
 from ..kernels import spec
 from ..launch.pool import Pool
 from ..launch.sizes import open_size, round_up
-from ..tuning.parameters import parameters
+from ..tuning.parameters import adjusted, parameters
 from .pruned_axes import PrincipalAxes
 from .series import DeviceSeries
 
@@ -129,7 +129,8 @@ class Orderer:
         specialisation = {"dtype": self.dtype.name, "axes": axes.n_axes, "leaf": self.leaf}
         info = self.executor.info
         choice = parameters(spec("pruned_order"), specialisation, info, {"rows": len(rows)})
-        values = in_enough_parts(choice.parameters, len(rows), info.compute_units)
+        fitted = in_enough_parts(choice.parameters, len(rows), info.compute_units)
+        values = adjusted(choice, fitted, "a short series is sorted in parts for all compute units")
         run = _Kernels(self.executor, {**specialisation, **values})
         shape = OrderShape(len(rows), self.leaf, axes.n_axes, self.dtype.itemsize)
         rows_on_device = self.executor.upload(rows, self.pool.get("pruned rows", rows.nbytes))

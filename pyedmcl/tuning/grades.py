@@ -97,7 +97,7 @@ def ranked(stored: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = (
 
 def _repays(entry: Entry, lost: float) -> bool:
     """Whether an entry gained enough where it was tuned to be worth the risk of using it so far away."""
-    if entry.gain is None:
+    if entry.gain is None or lost == 0:  # what was found here, on the problem itself, is no guess
         return True
     risk = _RISK * lost if lost > _LOSS_OF_DRIVER + _LOSS_OF_SHIPPED else 0.0  # none where it was tuned on the problem
     return math.log2(entry.gain) >= risk

@@ -135,13 +135,36 @@ def test_local_fits_that_are_nearly_singular_are_made_anew_after_a_repeated_map(
     assert expected[0] == expected[2] and len(recordings) == 1
 
 
+def test_series_that_do_not_fit_together_are_computed_in_batches(device, monkeypatch):
+    x = np.stack([series(seed) for seed in range(7)], axis=1)
+    expected, batches = alone(x, device, pyedmcl.embed_dimension, E_max=4).rho, []
+    opened = embed_dimension_problem._SeriesOnDevice
+    sums = opened.sums
+
+    def few(self, *given):
+        made(self, *given)
+        self.batch = 3
+
+    def noted(self, a, b, *given):
+        batches.append((a, b))
+        return sums(self, a, b, *given)
+
+    made = opened.__init__
+    monkeypatch.setattr(opened, "__init__", few)
+    monkeypatch.setattr(opened, "sums", noted)
+    for _ in range(2):
+        assert alone(x, device, pyedmcl.embed_dimension, E_max=4).rho.tobytes() == expected.tobytes()
+    assert batches == [(0, 3), (3, 6), (6, 7)] * 2
+    assert pyedmcl.embed_dimension(x, E_max=4, device=device).rho.tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize("gap", [None, 40])
 def test_gaps_and_many_series_have_the_same_embedding_dimensions_as_each_alone(device, monkeypatch, gap):
     x = np.stack([series(seed) for seed in range(6)], axis=1)
     if gap is not None:
         x[gap, 2:4] = np.nan
     together = [pyedmcl.embed_dimension(x, E_max=4, device=device).rho for _ in range(2)]
-    monkeypatch.setattr(embed_dimension_problem, "_FEW_BYTES", 0)
+    monkeypatch.setattr(embed_dimension_problem, "FEW_BYTES", 0)
     the_long_way = pyedmcl.embed_dimension(x, E_max=4, device=device).rho
     assert together[0].tobytes() == together[1].tobytes() == the_long_way.tobytes()
 
