@@ -7,7 +7,6 @@ keeps squares from overflowing and marks of gaps far away from data. Most data n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 
 from ..errors import warn
 from .extent import bounds
+from .side_by_side import side_by_side
 
 if TYPE_CHECKING:
     from .series import Series
 
 # Sums of squared differences stay below FAR of codegen/sentinels.py, and those in which a gap takes part above it.
 _LARGEST, _SMALLEST = 1e13, 1e-6
-_MOST_EXPONENT = 1000  # 2**1000 and 2**-1000 are numbers with all their digits, and enough for any float64
+MOST_EXPONENT = 1000  # 2**1000 and 2**-1000 are numbers with all their digits, and enough for any float64
 FAR_EXPONENT = 100  # beyond it, products of some numbers may vanish or overflow
 _BLOCK = 1 << 20  # numbers that are looked at together
 _SAMPLE = 1000
@@ -83,33 +83,50 @@ def condition(
     if not (far or offset.any()):
         return Conditioned(np.ascontiguousarray(values, target), shift, exponent, gaps)
     out = np.empty(values.shape, target)
-    for part in _parts(values):
-        out[:, part] = np.ldexp(values[:, part].astype(np.float64) - shift[part], -exponent[part])
+
+    def convert(part: slice) -> None:
+        if far:
+            out[:, part] = np.ldexp(values[:, part].astype(np.float64) - shift[part], -exponent[part])
+        else:  # in float64, and rounded once
+            np.subtract(values[:, part], shift[part], out=out[:, part], casting="same_kind", dtype=np.float64)
+
+    side_by_side(convert, _parts(values))
     return Conditioned(out, shift, exponent, gaps)
 
 
-def _parts(values: NDArray[Any]) -> Iterator[slice]:
+def _parts(values: NDArray[Any]) -> list[slice]:
     """Ranges of columns that are looked at together."""
     step = max(_BLOCK // max(len(values), 1), 1)
-    return (slice(a, a + step) for a in range(0, values.shape[1], step))
+    return [slice(a, a + step) for a in range(0, values.shape[1], step)]
 
 
 def _middles(values: NDArray[Any], target: np.dtype[Any]) -> NDArray[np.float64]:
     """The median of each series, or of a sample of its rows; 0 where a shorter type holds the series as it is."""
     out = np.zeros(values.shape[1])
-    for part in _parts(values):
+
+    def find(part: slice) -> None:
         x = values[:, part]
-        with np.errstate(over="ignore", under="ignore"):
-            exact = ((x.astype(target) == x) | np.isnan(x)).all(axis=0)
         sample = np.ascontiguousarray(x[:: max(len(x) // _SAMPLE, 1)].T)
         gaps = np.isnan(sample).any(axis=1)
+        exact = _held(sample, target, axis=1)
+        if len(x) > sample.shape[1] and exact.any():  # of most series the sample has shown that they are not
+            exact[exact] = _held(x[:, exact], target, axis=0)
         whole = np.flatnonzero(~exact & ~gaps)
         if whole.size:
             out[part.start + whole] = _medians(sample[whole])
         for each in np.flatnonzero(~exact & gaps):
             present = sample[each][~np.isnan(sample[each])]
             out[part.start + each] = np.median(present) if present.size else 0.0
+
+    side_by_side(find, _parts(values))
     return out
+
+
+def _held(values: NDArray[Any], target: np.dtype[Any], axis: int) -> NDArray[np.bool_]:
+    """Whether a shorter type holds all values along an axis as they are, gaps left out."""
+    with np.errstate(over="ignore", under="ignore"):
+        held: NDArray[np.bool_] = ((values.astype(target) == values) | np.isnan(values)).all(axis=axis)
+    return held
 
 
 def _medians(rows: NDArray[Any]) -> NDArray[Any]:
@@ -147,7 +164,7 @@ def exponents(values: NDArray[Any]) -> NDArray[np.int32]:
     """
     finite = np.where(np.isfinite(values), values, 0.0)
     exponent = np.frexp(np.abs(finite).max(axis=-1, initial=0.0))[1]
-    out: NDArray[np.int32] = np.clip(exponent, -_MOST_EXPONENT, _MOST_EXPONENT)
+    out: NDArray[np.int32] = np.clip(exponent, -MOST_EXPONENT, MOST_EXPONENT)
     return out
 
 
@@ -181,7 +198,7 @@ def complete_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
 def exponent_of(magnitude: float) -> int:
     """As :func:`exponents`, of one number."""
     exponent = math.frexp(magnitude)[1] if math.isfinite(magnitude) else 0
-    return min(max(exponent, -_MOST_EXPONENT), _MOST_EXPONENT)
+    return min(max(exponent, -MOST_EXPONENT), MOST_EXPONENT)
 
 
 def far_exponent(values: NDArray[Any]) -> int:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .side_by_side import side_by_side
+
 PIECE = 16 << 20  # bytes that are digested by themselves: some hundredths of a second
-_THREADS = 8
 
 
 def digested(values: NDArray[np.uint8]) -> Iterable[Any]:
@@ -20,5 +19,4 @@ def digested(values: NDArray[np.uint8]) -> Iterable[Any]:
     if values.nbytes <= PIECE:
         return [values.data]
     pieces = [values[at : at + PIECE].data for at in range(0, values.nbytes, PIECE)]
-    with ThreadPoolExecutor(min(len(pieces), os.cpu_count() or 1, _THREADS)) as pool:
-        return list(pool.map(lambda piece: hashlib.sha256(piece).digest(), pieces))
+    return side_by_side(lambda piece: hashlib.sha256(piece).digest(), pieces)

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK_CELLS = 1 << 17  # what both reductions find in the cache
+from .side_by_side import n_threads, side_by_side
+
+_BLOCK_CELLS = 1 << 19  # what both reductions find in the cache, and enough to keep threads from waiting for each other
+_LEAST_BYTES = 1 << 20  # that repay handing them to another thread
 _WIDE = 512  # NumPy reduces rows as short as a few numbers some hundred times slower
 
 
@@ -24,6 +27,15 @@ def extent(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     low, high : ndarray (n_series,)
         NaN where a column has a NaN.
     """
+    n_steps, most = len(values), values.nbytes // _LEAST_BYTES
+    if most < 2:
+        return _extent(values)
+    rows = -(-n_steps // min(most, n_threads(), n_steps))
+    several = side_by_side(_extent, [values[a : a + rows] for a in range(0, n_steps, rows)])
+    return np.minimum.reduce([low for low, _ in several]), np.maximum.reduce([high for _, high in several])
+
+
+def _extent(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     n_steps, n = values.shape
     fold = min(max(_WIDE // n, 1), n_steps)
     whole = n_steps // fold * fold
@@ -57,3 +69,19 @@ def bounds(
         present = values[~np.isnan(values[:, column]), column]
         low[column], high[column] = (present.min(), present.max()) if present.size else (0.0, 0.0)
     return low, high, gaps
+
+
+def present_extent(values: NDArray[Any]) -> tuple[float, float]:
+    """Minimum and maximum of all values that are present; NaN and NaN where none is.
+
+    Parameters
+    ----------
+    values : ndarray
+        C-contiguous, of at least one value.
+    """
+    flat = values.reshape(-1)
+    if values.nbytes <= _LEAST_BYTES:
+        return float(np.fmin.reduce(flat)), float(np.fmax.reduce(flat))
+    blocks = [flat[a : a + _BLOCK_CELLS] for a in range(0, len(flat), _BLOCK_CELLS)]
+    several = side_by_side(lambda block: (np.fmin.reduce(block), np.fmax.reduce(block)), blocks)
+    return float(np.fmin.reduce([low for low, _ in several])), float(np.fmax.reduce([high for _, high in several]))

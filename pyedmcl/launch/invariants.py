@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.extent import present_extent
 from ..errors import WrongResultError
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def require_rho(executor: Executor, rho: NDArray[Any], kernel: str) -> None:
     """
     if not rho.size:
         return
-    # fmin and fmax pass over NaN, unless there is nothing else; then no comparison holds.
-    least, most = np.fmin.reduce(rho, axis=None), np.fmax.reduce(rho, axis=None)
+    least, most = present_extent(rho)  # where nothing is present no comparison holds
     if most > MOST_RHO or least < -MOST_RHO:
         raise wrong_result(executor.info, f"correlations from {least:.4g} to {most:.4g} (kernel {kernel})")
 

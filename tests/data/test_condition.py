@@ -30,6 +30,24 @@ def test_each_series_is_shifted_by_its_own_median(n_steps, monkeypatch):
     assert not condition(x, "float64").shift.any()
 
 
+@pytest.mark.parametrize("row", [0, 1, 2499])
+def test_one_number_that_does_not_fit_has_a_series_shifted(row):
+    """Wherever it is: among the rows of the sample or between them."""
+    x = np.tile(np.arange(2500.0)[:, None], (1, 3))
+    x[row, 1] += 0.1
+    found = condition(x, "float32")
+    assert found.shift[0] == found.shift[2] == 0 and found.shift[1] == np.median(x[::2, 1])
+
+
+def test_threads_that_share_a_table_change_nothing(monkeypatch):
+    x = np.random.default_rng(2).standard_normal((300, 40)) * 2.0 ** np.arange(-600, 600, 30)
+    whole = condition(x, "float32", quiet=True)
+    monkeypatch.setattr(module, "_BLOCK", 900)
+    parts = condition(x, "float32", quiet=True)
+    for name in ("values", "shift", "exponent", "gaps"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
+
+
 def test_a_table_is_not_looked_at_series_by_series(monkeypatch):
     """Surrogates of one test are some hundred thousand series."""
     calls = []
