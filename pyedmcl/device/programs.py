@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +41,8 @@ class Programs:
         self._compiler, self._at_once = compiler, at_once
         self._lock = threading.Lock()
         self._kept: OrderedDict[Key, CommonProgram] = OrderedDict()
-        self.background: Background[Key] = Background(self._compile, last_used)
+        self._last_used, self._waited_for, self._waited_until = last_used, 0, 0.0
+        self.background: Background[Key] = Background(self._compile, self._in_use)
 
     def get(self, key: Key) -> CommonProgram:
         """The program of a text, compiled now where it is not there. Raises BuildError."""
@@ -48,7 +50,7 @@ class Programs:
         with self._lock:
             program = self._kept.get(key)
             if program is None:
-                with _preparing(1):
+                with self._waiting(), _preparing(1):
                     program = self._compiler(*key)
                 self._keep(key, program)
             else:
@@ -63,7 +65,8 @@ class Programs:
             absent = [key for key in dict.fromkeys(keys) if key not in self._kept]
             if len(absent) < 2:
                 return
-            with ThreadPoolExecutor(min(self._at_once, len(absent))) as pool, _preparing(len(absent)) as done:
+            workers = ThreadPoolExecutor(min(self._at_once, len(absent)))
+            with self._waiting(), workers as pool, _preparing(len(absent)) as done:
                 for key, compiled in [(key, pool.submit(self._compiler, *key)) for key in absent]:
                     with contextlib.suppress(BuildError):
                         self._keep(key, compiled.result())
@@ -82,6 +85,19 @@ class Programs:
                 return True
         self.background.add(key)
         return False
+
+    def _in_use(self) -> float:
+        """When the device was used last, or a program was waited for: texts of the background would hold up both."""
+        return time.monotonic() if self._waited_for else max(self._last_used(), self._waited_until)
+
+    @contextlib.contextmanager
+    def _waiting(self) -> Iterator[None]:
+        self._waited_for += 1
+        try:
+            yield
+        finally:
+            self._waited_for -= 1
+            self._waited_until = time.monotonic()
 
     def _compile(self, key: Key) -> None:
         program = self._compiler(*key)

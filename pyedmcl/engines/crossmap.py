@@ -166,7 +166,7 @@ class CrossMap:
         self.compact = np.zeros(self._E.shape, bool)
         if data.compact:
             self._choose_compact(pattern)
-        for number in np.unique(pattern):
+        for number in sorted(set(pattern.ravel().tolist())):
             lookups: dict[int, list[tuple[int, TargetClass]]] = defaultdict(list)
             for layer, order in enumerate(self._orders):
                 E, own = self._E[layer][order], pattern[layer][order] == number

@@ -231,13 +231,14 @@ class LookupShapes:
 
     def shape(
         self, k: int, width: int, n_libraries: int, units: Callable[[float], int], *, compact: bool = False,
-        any_k: bool = False,
+        any_k: bool = False, like: int | None = None,
     ) -> LookupShape:  # fmt: skip
         """The launch for ``width`` targets of ``n_libraries`` tables with ``k`` neighbours.
 
         ``units`` says how many units of work, of so many operations for each library and query row, a launch may have.
+        A kernel for any number of neighbours takes the parameters of ``like`` neighbours, where that is given.
         """
-        chosen = self._for_any_k(k, width) if any_k else self._fitted(k, width, compact=compact)
+        chosen = self._for_any_k(like or k, width) if any_k else self._fitted(k, width, compact=compact)
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
         every, n_units = -(-width // columns), self._info.compute_units
         cost = 2.0 * columns * (k + 5)

@@ -190,19 +190,24 @@ class Lookups:
         plan = functools.partial(self._planned_as, knn_pass, E, width, n_libraries, predictions, gaps=gaps)
         shape, values = plan(any_k=any_k, compact=compact)
         if not any_k and self._compiled_meanwhile(problem, width, values):
-            shape, values = plan(any_k=True, compact=False)
-            values["unroll"] = 1  # tuned by the number of neighbours: one text serves all until theirs are compiled
+            # Parameters are tuned by the number of neighbours: with those of one number, one text serves all until
+            # theirs are compiled.
+            shape, values = plan(any_k=True, compact=False, like=max(problem.ks))
+            values["unroll"] = 1
         return shape, values
 
     def _planned_as(
         self, knn_pass: KnnPass, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, any_k: bool,
-        compact: bool,
+        compact: bool, like: int | None = None,
     ) -> tuple[LookupShape, dict[str, Any]]:  # fmt: skip
-        """The launch of ``width`` targets with a kernel for any number of neighbours or for theirs."""
+        """The launch of ``width`` targets with a kernel for any number of neighbours or for theirs.
+
+        It takes the parameters of ``like`` neighbours, where that is given.
+        """
         k = knn_pass.problem.k(E)
         pacer = self._pacer(k)
         units = lambda cost: pacer.units(cost * predictions)  # noqa: E731
-        shape = self._shapes.shape(k, width, n_libraries, units, compact=compact, any_k=any_k)
+        shape = self._shapes.shape(k, width, n_libraries, units, compact=compact, any_k=any_k, like=like)
         # All dimensions that share a kernel read the same rows.
         most = max(knn_pass.problem.ks) if any_k else k
         narrow = self._pool is not None and most >= _NARROW_LEAST[0] and width >= _NARROW_LEAST[1]

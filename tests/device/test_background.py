@@ -11,6 +11,7 @@ import pytest
 
 from pyedmcl.device import background as module
 from pyedmcl.device.background import Background
+from pyedmcl.device.programs import Programs
 
 ENDS = """
 import threading
@@ -124,3 +125,23 @@ def test_who_waits_for_the_background_need_not_leave_it_time():
     background.add("piece")
     background.wait()
     assert done == ["piece"]
+
+
+def test_nothing_is_compiled_in_the_background_while_somebody_waits_for_a_program():
+    """It would hold up the compiler, of which most drivers have one."""
+    compiled, later = [], ("later", ())
+
+    def compiler(text, options):
+        if text.startswith("awaited"):
+            programs.background.add(later)
+            assert not threading.Event().wait(5 * module._LOOK)  # time enough to begin
+        compiled.append(text)
+        return text
+
+    programs = Programs(compiler, 2, lambda: time.monotonic() - 10 * module._QUIET)
+    programs.get(("awaited alone", ()))
+    programs.get_ahead([(f"awaited {each}", ()) for each in "ab"])
+    assert later[0] not in compiled
+    programs.background.wait()
+    assert compiled[-1] == later[0]
+    programs.close()
