@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..codegen.sentinels import GAP
-from ..data.condition import FAR_EXPONENT, exponents, squares
+from ..data.condition import FAR_EXPONENT, MOST_EXPONENT, exponent_of, squares
 from ..device.memory import budget
 from ..jobs.blocks import Record
 from ..kernels import spec
@@ -30,25 +31,33 @@ if TYPE_CHECKING:
 Doubles = NDArray[np.float64]
 
 
-def _reach(low: Doubles, high: Doubles, middle: Doubles) -> Doubles:
-    """The largest distance of the values of each row from a middle.
+def _scale_of(mean: float, low: float, high: float) -> tuple[float, int]:
+    """What is subtracted from a target, and the binary exponent of the largest distance from it.
 
-    It is that of the least or of the largest value, also after rounding, which keeps the order of differences.
+    That is the mean, but of few digits: what the data have of digits is then left after it was subtracted. The largest
+    distance is that of the least or of the largest value, also after rounding, which keeps the order of differences.
     """
-    distance: Doubles = np.maximum(np.abs(low - middle), np.abs(high - middle))
-    return distance
+    spread = max(abs(low - mean), abs(high - mean))
+    if spread:
+        step = math.ldexp(1.0, max(math.frexp(spread)[1] - 8, -1074))
+        mean = round(mean / step) * step + 0.0  # which is not -0
+    return mean, math.frexp(max(abs(low - mean), abs(high - mean)))[1]
 
 
-def _middles(values: Doubles, low: Doubles, high: Doubles) -> Doubles:
-    """The mean of each row, but of few digits: what the data have of digits is then left after it was subtracted."""
-    exponent = exponents(np.maximum(np.abs(low), np.abs(high))[:, None])
-    far = np.where(np.abs(exponent) > FAR_EXPONENT, exponent, 0)
-    scaled = np.ldexp(values, -far[:, None]) if far.any() else values
-    mean: Doubles = np.ldexp(scaled.mean(axis=1), far)
-    spread = _reach(low, high, mean)
-    step = np.ldexp(1.0, np.maximum(np.frexp(spread)[1] - 8, -1074))
-    rounded = np.rint(mean / step) * step + 0.0  # which is not -0
-    return np.where(spread == 0, mean, rounded)
+def _means(values: Doubles, reach: list[float]) -> list[float]:
+    """The mean of each row, of which no value is beyond ``reach``: its sum is one of numbers near 1."""
+    far = [each if abs(each) > FAR_EXPONENT else 0 for each in map(exponent_of, reach)]
+    if not any(far):
+        return list((np.add.reduce(values, axis=1) / values.shape[1]).tolist())
+    scaled = np.ldexp(values, -np.array(far)[:, None])
+    return list(np.ldexp(scaled.mean(axis=1), far).tolist())
+
+
+def _places(mask: NDArray[np.bool_]) -> slice | NDArray[np.bool_]:
+    """Where a mask is true, as a range of places if it is one: NumPy copies that ten times as fast."""
+    n = int(np.count_nonzero(mask))
+    first = int(mask.argmax()) if n else 0
+    return slice(first, first + n) if mask[first : first + n].all() else mask
 
 
 def _near_one(future_targets: Doubles, dtype: str) -> tuple[NDArray[Any], Doubles, NDArray[np.int32]]:
@@ -56,15 +65,21 @@ def _near_one(future_targets: Doubles, dtype: str) -> tuple[NDArray[Any], Double
 
     All are absent in the same rows.
     """
-    present = np.isfinite(future_targets[0])
+    present = _places(np.isfinite(future_targets[0]))
     values_present = np.ascontiguousarray(future_targets[:, present])
     values = np.full(future_targets.shape, GAP, dtype)
     if not values_present.size:
         return values, np.zeros(len(values_present)), np.zeros(len(values_present), np.int32)
-    low, high = values_present.min(axis=1), values_present.max(axis=1)
-    shift = _middles(values_present, low, high)
-    exponent = np.frexp(_reach(low, high, shift))[1]
-    values[:, present] = np.ldexp(values_present - shift[:, None], -exponent[:, None])
+    low, high = values_present.min(axis=1).tolist(), values_present.max(axis=1).tolist()
+    mean = _means(values_present, [max(abs(a), abs(b)) for a, b in zip(low, high, strict=True)])
+    scales = [_scale_of(*of_row) for of_row in zip(mean, low, high, strict=True)]
+    shift, exponent = np.array([each for each, _ in scales]), np.array([each for _, each in scales], np.int32)
+    centred = values_present - shift[:, None]
+    if np.abs(exponent).max() < MOST_EXPONENT:  # a product has the same bits, in half the time
+        centred *= np.ldexp(1.0, -exponent)[:, None]
+    else:
+        np.ldexp(centred, -exponent[:, None], out=centred)
+    values[:, present] = centred
     return values, shift, exponent
 
 
