@@ -7,6 +7,8 @@ covariance; what is left is the condition of a neighbourhood.
 
 from __future__ import annotations
 
+import math
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +25,7 @@ _SAFE_RATIO = 1e-9
 # Directions this much smaller than the largest one are read off differences of large numbers: more digits are needed.
 _FLAT = 1e-6
 _ENOUGH = 1000
+_FEW_BYTES = 1 << 20  # of an array that is kept
 _EXTENDED = np.finfo(np.longdouble).eps < 1e-18
 
 
@@ -83,6 +86,30 @@ class WhiteBasis:
         return np.asarray((x - self.shift) @ self.map, np.float64)
 
 
+class _Scratch(threading.local):
+    """The array of centred rows, kept for the next basis of the same shape.
+
+    The system takes memory of this size back at once where it is freed, and hands it out page by page: that takes as
+    long as all the arithmetic of a basis.
+    """
+
+    _place: object = None
+    _values: Doubles
+
+    def difference(self, x: Doubles, shift: Doubles) -> Doubles:
+        """``x - shift``, which holds until the next call."""
+        place = x.shape, x.strides
+        if place == self._place:
+            return np.subtract(x, shift, out=self._values)
+        values: Doubles = x - shift
+        if values.nbytes <= _FEW_BYTES:
+            self._place, self._values = place, values
+        return values
+
+
+_scratch = _Scratch()
+
+
 def basis_of(x: Doubles, y: Doubles) -> WhiteBasis:
     """The basis of a library (m, D) with targets (m,), all finite.
 
@@ -100,11 +127,13 @@ def basis_of(x: Doubles, y: Doubles) -> WhiteBasis:
 def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | None:
     m, dims = x.shape
     shift = x.mean(axis=0)
-    centred = x - shift
-    largest = float(np.abs(centred).max(initial=0.0))
-    exponent = int(np.frexp(largest)[1]) if largest > 0 else 0
-    # A product takes a tenth of the time, and has the same bits where the factor is a number.
-    scaled = centred * 2.0**-exponent if abs(exponent) < 1000 else np.ldexp(centred, -exponent)
+    scaled = _scratch.difference(x, shift)
+    largest = max(float(scaled.max(initial=0.0)), -float(scaled.min(initial=0.0)))
+    exponent = math.frexp(largest)[1]
+    if abs(exponent) < 1000:  # a product takes a tenth of the time, and has the same bits where the factor is a number
+        scaled *= 2.0**-exponent
+    else:
+        np.ldexp(scaled, -exponent, out=scaled)
     squares, directions = np.linalg.eigh(scaled.T @ scaled)
     if squares[0] > _SAFE_RATIO * squares[-1]:
         sizes = np.sqrt(squares)
@@ -114,7 +143,7 @@ def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | No
     else:
         return None
     # What is left of a constant column is the rounding of its mean.
-    rounding = 4 * np.finfo(float).eps * float(np.ldexp(largest_of(run_of(x)), -exponent)) * np.sqrt(m)
+    rounding = 4 * np.finfo(float).eps * math.ldexp(largest_of(run_of(x)), -exponent) * math.sqrt(m)
     kept = sizes > max(np.finfo(float).eps * max(m, dims + 1) * float(sizes.max(initial=0.0)), rounding)
     if not (final or kept.all()):
         return None
