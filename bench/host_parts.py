@@ -1,12 +1,15 @@
-"""What the host does in a small call, part by part, while copies, launches and kernels are left out.
+"""What the host does in a small call, part by part, while copies, launches and kernels are left out; parts of a map.
 
 usage: python bench/host_parts.py [--device NAME] [--case simplex,smap] [--points 2000] [--E 20] [--repeat 400]
-                                  [--out FILE]
+       python bench/host_parts.py [--device NAME] --case map [--shape 2000x3780] [--E 3] [--repeat 9] [--out FILE]
 
-Calls are made until they are repeated ones (pyedmcl/launch/replay.py). Then ``call`` is timed, then ``host`` with an
+Small calls are made until they are repeated ones (pyedmcl/launch/replay.py). Then ``call`` is timed, then ``host`` with an
 executor that does nothing, and then the parts of it with a stopwatch around each; a part within another one counts
 for itself only. All figures are medians in microseconds. ``passes`` is the sum of those that go over the data in
 NumPy, and ``layers`` what no part has: arguments, settings, the job, the result and its record.
+
+Of a map nothing is left out: ``kernels`` is the device's own time, ``waiting`` what the host waits for it before it
+copies results, and ``copies`` what uploads and downloads take then.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from common import Report, parser
+from common import Report, compiled, parser
+from workloads import coupled_maps
 
 import pyedmcl
 from pyedmcl.device.opencl import OpenCLExecutor
@@ -40,6 +44,7 @@ PASSES = {
     "targets near 1": ("engines.projector._Target.of", "edm.simplex_fit.future"),
     "basis of a fit": ("engines.smap.basis_of",),
     "predictions in units of the data": ("engines.projector._Target.in_units", "engines.smap.LocalFits._take"),
+    "looking at the answer": ("engines.crossmap.require_rho", "engines.whole_map.require_rho"),
     "skill": ("edm.scores.pearson", "edm.scores.errors", "edm.simplex_fit.scores.pearson"),
 }  # fmt: skip
 OTHERS = {"steps of the call before": ("engines.projector.replayed", "engines.smap.replayed")}
@@ -142,25 +147,71 @@ def parts_of(call: Callable[[], Any], repeat: int) -> dict[str, float]:
     return found | {"passes": passes, "layers": found["host"] - passes - sum(found[part] for part in OTHERS)}
 
 
+def parts_of_map(call: Callable[[], Any], repeat: int) -> dict[str, float]:
+    """Microseconds of the call, of the device's kernels, and of parts."""
+    compiled(call)
+    call()
+    found = {"call": median(call, repeat)}
+    launch, get, of_each = OpenCLExecutor.launch, OpenCLExecutor._get, []
+    for _ in range(repeat):
+        stopwatch, events = Stopwatch(), []
+
+        def noted(self: Any, *given: Any, events: list[Any] = events, **named: Any) -> Any:
+            events.append(launch(self, *given, **named))
+            return events[-1]
+
+        def after_waiting(self: Any, *given: Any, stopwatch: Stopwatch = stopwatch) -> None:
+            stopwatch.around("waiting", self._wait)()
+            stopwatch.around("copies", get)(self, *given)
+
+        with (
+            watched(stopwatch), mock.patch.object(OpenCLExecutor, "launch", noted),
+            mock.patch.object(OpenCLExecutor, "unmeasured", lambda self: self),
+            mock.patch.object(OpenCLExecutor, "_put", stopwatch.around("copies", OpenCLExecutor._put)),
+            mock.patch.object(OpenCLExecutor, "_get", after_waiting),
+        ):  # fmt: skip
+            begun = time.perf_counter()
+            call()
+            seconds = time.perf_counter() - begun
+        own = stopwatch.seconds
+        own["rest"] = seconds - sum(own.values())
+        own["kernels"] = sum(event.seconds for event in events)
+        of_each.append(own)
+    names = ("kernels", "waiting", "copies", *PASSES, "rest")
+    return found | {part: statistics.median(each[part] for each in of_each) * 1e6 for part in names}
+
+
 def main() -> None:
-    arguments = parser(__doc__, repeat=400)
+    arguments = parser(__doc__)
     arguments.add_argument("--case", default="simplex,smap")
     arguments.add_argument("--points", type=int, default=2000)
-    arguments.add_argument("--E", type=int, default=20)
+    arguments.add_argument("--shape", default="2000x3780")
+    arguments.add_argument("--E", type=int, help="20, of a map 3")
+    arguments.add_argument("--repeat", type=int, help="400, of a map 9; the median counts")
     options = arguments.parse_args()
     report = Report(open_device(options.device).info, options.out)
+    if options.case == "map":
+        n, length = map(int, options.shape.split("x"))
+        table, E = coupled_maps(n, length), options.E or 3
+        found = parts_of_map(lambda: pyedmcl.xmap(table, E=E, device=options.device), options.repeat or 9)
+        tell(report, f"a map of {options.shape}", found, case="map", shape=options.shape, E=E)
+        return
+    E, repeat = options.E or 20, options.repeat or 400
     x = np.random.default_rng(1).standard_normal(options.points)
     cases = {
-        "simplex": lambda: pyedmcl.simplex(x, E=options.E, device=options.device),
-        "smap": lambda: pyedmcl.smap(x, E=options.E, theta=2.0, device=options.device),
+        "simplex": lambda: pyedmcl.simplex(x, E=E, device=options.device),
+        "smap": lambda: pyedmcl.smap(x, E=E, theta=2.0, device=options.device),
     }
     for case in options.case.split(","):
-        found = parts_of(cases[case], options.repeat)
-        lines = "".join(f"\n    {part:35s} {us:7.0f}" for part, us in found.items() if us)
-        report.add(
-            f"{case} of {options.points:,} points, E = {options.E}, microseconds:{lines}", case=case,
-            points=options.points, E=options.E, us={part: round(us, 1) for part, us in found.items()},
-        )  # fmt: skip
+        found = parts_of(cases[case], repeat)
+        tell(report, f"{case} of {options.points:,} points", found, case=case, points=options.points, E=E)
+
+
+def tell(report: Report, what: str, found: dict[str, float], **of_case: Any) -> None:
+    """Show the parts of a call, and keep them."""
+    lines = "".join(f"\n    {part:35s} {us:7.0f}" for part, us in found.items() if us)
+    report.add(f"{what}, E = {of_case['E']}, microseconds:{lines}", **of_case,
+               us={part: round(us, 1) for part, us in found.items()})  # fmt: skip
 
 
 if __name__ == "__main__":
