@@ -1,9 +1,9 @@
-"""What the host does in a small call, part by part, while copies, launches and kernels are left out; parts of a map.
+"""What the host does in a small call, part by part, without copies, launches and kernels; and the parts of a map.
 
 usage: python bench/host_parts.py [--device NAME] [--case simplex,smap] [--points 2000] [--E 20] [--repeat 400]
-       python bench/host_parts.py [--device NAME] --case map [--shape 2000x3780] [--E 3] [--repeat 9] [--out FILE]
+       python bench/host_parts.py [--device NAME] --case map [--shape 2000x3780] [--E 3] [--repeat 9]
 
-Small calls are made until they are repeated ones (pyedmcl/launch/replay.py). Then ``call`` is timed, then ``host`` with an
+Small calls are made until they are repeated ones (pyedmcl/launch/replay.py). Then ``call`` is timed, ``host`` with an
 executor that does nothing, and then the parts of it with a stopwatch around each; a part within another one counts
 for itself only. All figures are medians in microseconds. ``passes`` is the sum of those that go over the data in
 NumPy, and ``layers`` what no part has: arguments, settings, the job, the result and its record.
@@ -19,8 +19,9 @@ import functools
 import importlib
 import inspect
 import statistics
+import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -74,7 +75,7 @@ class Stopwatch:
     """Seconds of parts, each without those within it."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self._inner = [0.0]
 
     def around(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,6 +83,8 @@ class Stopwatch:
 
         @functools.wraps(function)
         def timed(*given: Any, **named: Any) -> Any:
+            if threading.current_thread() is not threading.main_thread():  # beside the call, not in it
+                return function(*given, **named)
             self._inner.append(0.0)
             begun = time.perf_counter()
             try:
@@ -154,7 +157,8 @@ def parts_of_map(call: Callable[[], Any], repeat: int) -> dict[str, float]:
     found = {"call": median(call, repeat)}
     launch, get, of_each = OpenCLExecutor.launch, OpenCLExecutor._get, []
     for _ in range(repeat):
-        stopwatch, events = Stopwatch(), []
+        stopwatch = Stopwatch()
+        events: list[Any] = []
 
         def noted(self: Any, *given: Any, events: list[Any] = events, **named: Any) -> Any:
             events.append(launch(self, *given, **named))
