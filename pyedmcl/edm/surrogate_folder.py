@@ -91,12 +91,11 @@ class SurrogateFolder:
             raise StoreError(
                 f"{self._path / _RESULT} is damaged ({error}): remove it, and run the same command again"
             ) from error
-        self._settle()
         searched = tuple(as_searched(one) for one in head["searched"])
         return Record(searched=searched), list(arrays.values())
 
     def keep(self, record: Record, layers: Layers) -> None:
-        """Keep the result, and clear up behind all who shared the folder.
+        """Keep the result.
 
         Raises
         ------
@@ -108,9 +107,9 @@ class SurrogateFolder:
         advice = ", then run the same command again: it goes on from there"
         with durable.explained(f"{self._path} cannot be written", advice):
             durable.write_file(self._path / _RESULT, packed(named, head))
-        self._settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Clear up behind all who shared the folder, once nothing more is written there."""
         self.member.settle(lambda: durable.remove_temporaries(self._path))
 
 

@@ -305,13 +305,14 @@ def xmap_significance(
             ))  # fmt: skip
             problem = replace(problem, seed=folder.seed)
         record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most, folder=folder)
-    p_value = p_values(table.reached, table.n)
-    tell_reach(p_value, int(table.n.max(initial=0)), limit)
-    result = XmapSignificance(
-        table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
-        surrogate, problem.seed, table.n, limit, makers.reasons,
-        runner.provenance(problem.kernels, record), series.grid,
-    )  # fmt: skip
-    if out is not None:
-        result.save(Path(out) / SIGNIFICANCE_FILE)
+        p_value = p_values(table.reached, table.n)
+        tell_reach(p_value, int(table.n.max(initial=0)), limit)
+        result = XmapSignificance(
+            table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
+            surrogate, problem.seed, table.n, limit, makers.reasons,
+            runner.provenance(problem.kernels, record), series.grid,
+        )  # fmt: skip
+        if folder is not None:
+            result.save(Path(out) / SIGNIFICANCE_FILE)
+            folder.settle()  # not before: who leaves last removes files that look unfinished
     return result

@@ -11,7 +11,11 @@ from client_helpers import Plain
 
 import pyedmcl
 from pyedmcl.edm import surrogate_folder
+from pyedmcl.edm.xmap_significance import XmapSignificance
 from pyedmcl.errors import InputError, Interrupted, StoreError, StoreForeignError, StoreMismatchError
+from pyedmcl.files import temporary_name
+from pyedmcl.jobs.claims import Member
+from pyedmcl.jobs.durable import remove_temporaries
 from pyedmcl.jobs.status import Observer
 from pyedmcl.simulate import coupled_maps
 
@@ -54,6 +58,27 @@ def test_two_processes_and_a_client_make_the_tests_of_one(values, one_device, tm
     assert not told, "nothing is computed again"
     same(first, again)
     same(first, pyedmcl.open_result(out))
+
+
+def test_who_writes_its_result_is_not_cleared_up_behind(values, one_device, tmp_path, monkeypatch):
+    """Another process that ends meanwhile removes what looks unfinished only if it is the last one."""
+    out, saved = tmp_path / "out", []
+    save = XmapSignificance.save
+
+    def slowly(result, path):
+        unfinished = out / temporary_name(path.name)
+        unfinished.write_bytes(b"half")
+        with Member(out, "another") as another:
+            another.enter()
+            another.settle(lambda: remove_temporaries(out))
+        saved.append(unfinished.exists())
+        save(result, path)
+
+    monkeypatch.setattr(XmapSignificance, "save", slowly)
+    for _ in range(2):  # who computes it, and who finds it done
+        pyedmcl.xmap_significance(values, E=2, n=19, seed=1, device=one_device, out=out, join=True)
+    assert saved == [True, True]
+    assert sorted(path.name for path in out.iterdir()) == ["part-0-1.npz", "parts.json", "significance.edm"]
 
 
 def test_an_interrupted_call_goes_on(values, one_device, tmp_path, small_blocks):
