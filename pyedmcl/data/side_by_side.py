@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Piece = TypeVar("Piece")
@@ -37,7 +39,9 @@ def side_by_side(work: Callable[[Piece], T], pieces: Sequence[Piece]) -> list[T]
         while (number := next(numbers)) < len(pieces):
             results[number] = work(pieces[number])
 
-    helpers = [_threads.pool().submit(share) for _ in range(min(len(pieces), n_threads()) - 1)]
+    helpers: list[Future[None]] = []
+    with contextlib.suppress(RuntimeError):  # no thread is to be had, or the process ends: the caller's does it all
+        helpers += (_threads.pool().submit(share) for _ in range(min(len(pieces), n_threads()) - 1))
     share()
     for helper in helpers:
         if not helper.cancel():
@@ -47,8 +51,9 @@ def side_by_side(work: Callable[[Piece], T], pieces: Sequence[Piece]) -> list[T]
 
 @functools.cache
 def n_threads() -> int:
-    """How many threads share a pass."""
-    return min(os.cpu_count() or 1, _MOST)
+    """How many threads share a pass: no more than there are cores that this process may use."""
+    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return min(cores, _MOST)
 
 
 class _Threads:

@@ -55,6 +55,15 @@ def test_a_caller_does_not_wait_for_threads_that_are_busy_elsewhere():
         third.result()
 
 
+def test_where_no_thread_is_to_be_had_the_caller_does_it_all(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    here = threading.get_ident()
+    assert side_by_side(lambda piece: threading.get_ident(), range(9)) == [here] * 9
+
+
 @pytest.mark.parametrize("wrong", [0, 7, 19])
 def test_what_a_piece_raises_reaches_the_caller(wrong):
     def work(piece):
