@@ -66,12 +66,12 @@ def unbar(
     from ..tuning import bars
 
     where = own_database()
-    known = {one.id: one for one in bars.stored(where)}
+    stored_bars = {one.id: one for one in bars.stored(where)}
     for number in numbers:
-        if number not in known:
+        if number not in stored_bars:
             raise InputError(f"NUMBER={number}: no such bar; 'pyedmcl db bar' lists them")
     bars.remove(where, numbers)
     require_kept(where, "nothing was changed")
     for number in numbers:
-        talk.summary(f"{number}: {known[number]} may be used again")
+        talk.summary(f"{number}: {stored_bars[number]} may be used again")
     talk.document({"removed": sorted(set(numbers))})

@@ -224,8 +224,8 @@ def _tell(ctx: Any, message: Warning | str, category: type[Warning], *place: Any
 
 def _paths(ctx: Any, kind: str) -> list[Path]:
     """What was given for the arguments or options that take a path."""
-    given = [ctx.params.get(p.name) for p in ctx.command.params if p.param_type_name == kind]
-    flat = [one for value in given for one in (value if isinstance(value, (list, tuple)) else [value])]
+    path_values = [ctx.params.get(p.name) for p in ctx.command.params if p.param_type_name == kind]
+    flat = [one for value in path_values for one in (value if isinstance(value, (list, tuple)) else [value])]
     return [path.expanduser() for path in flat if isinstance(path, Path)]
 
 

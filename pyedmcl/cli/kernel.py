@@ -56,10 +56,10 @@ def kernel(
 
     if kernel is not None:
         named = {"E": _dimensions(E), "tau": tau, "k": k}
-        given = {name: value for name, value in named.items() if value is not None} | _values(values or [])
+        values_by_name = {name: value for name, value in named.items() if value is not None} | _values(values or [])
         if dtype != "float32":
-            given["dtype"] = dtype
-        sources = [kernel_source(kernel, device=device, target=target, **given)]
+            values_by_name["dtype"] = dtype
+        sources = [kernel_source(kernel, device=device, target=target, **values_by_name)]
     else:
         if E or tau or k or values or dtype != "float32":
             raise InputError("--all writes kernels as usual problems have them; name one kernel to give it values")
@@ -107,16 +107,16 @@ def _dimensions(text: str | None) -> int | tuple[int, ...] | None:
 
 def _values(words: list[str]) -> dict[str, Any]:
     """NAME=VALUE as Python values: numbers, true, false, or text."""
-    given: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for word in words:
         name, sign, text = word.partition("=")
         if not sign or not name.isidentifier():
             raise InputError(f"--set {word}: NAME=VALUE is needed")
         try:
-            given[name] = json_module.loads(text)
+            parsed[name] = json_module.loads(text)
         except (ValueError, RecursionError):
-            given[name] = text
+            parsed[name] = text
     for own in ("kernel", "device", "target", "tune"):
-        if own in given:
+        if own in parsed:
             raise InputError(f"--set {own}=...: this is an option of its own")
-    return given
+    return parsed

@@ -34,14 +34,14 @@ def explain(talk: Talk, info: DeviceInfo, seconds: float) -> dict[str, Any]:
     from ..tuner.neighbor_rates import cases
     from ..tuner.problems.common import scalar
 
-    problems, known = cases(scalar(info)), rates_of(info)
+    problems, rates_in_use = cases(scalar(info)), rates_of(info)
     talk.summary(f"\n{NAME}: what the exhaustive search, the pruned one and a k-d tree cost on {info.name}")
     for problem in problems:
         talk.summary(f"  problem: {problem.name}")
-    talk.summary(f"  {seconds:g} s; what would not fit into them is left out. Rates now: {known.source}")
+    talk.summary(f"  {seconds:g} s; what would not fit into them is left out. Rates now: {rates_in_use.source}")
     return {
-        "problems": [vars(problem) for problem in problems], "seconds": seconds, "source": known.source,
-        "rates": known.rates.as_dict(),
+        "problems": [vars(problem) for problem in problems], "seconds": seconds, "source": rates_in_use.source,
+        "rates": rates_in_use.rates.as_dict(),
     }  # fmt: skip
 
 

@@ -195,15 +195,15 @@ def write_folder(root: Path, entries: Mapping[str, str]) -> Path:
 @contextlib.contextmanager
 def visible() -> Iterator[dict[str, str]]:
     """Within this context a loader that reads its list of runtimes sees all of them; yields the additions."""
-    known = registered(os.environ, Path(sys.prefix))
-    extra = additions(known, os.environ)
-    for library in (*known.values(), *extra.values()):
+    registered_libraries = registered(os.environ, Path(sys.prefix))
+    extra = additions(registered_libraries, os.environ)
+    for library in (*registered_libraries.values(), *extra.values()):
         if Path(library).name == INTEL_LIBRARY:
             preload_intel(Path(library))
     if not extra:
         yield extra
         return
-    entries = {**known, **extra}
+    entries = {**registered_libraries, **extra}
     with contextlib.ExitStack() as stack:
         try:
             folder = write_folder(config.current().cache_dir / "icd", entries)

@@ -263,10 +263,10 @@ class LegsOfNetwork:
         for number, link in enumerate(links):
             place, (z,) = (link.effect, link.cause), link.given
             new = float(skill.through[number][0, 0]), float(skill.partial[number, 0])
-            old, known = (float(carried[place]), float(left[place])), int(through[place])
+            old, mediator = (float(carried[place]), float(left[place])), int(through[place])
             # Series that explain a link come first, and of these the one that carries most.
             rank = passes_through(evidence, *place, z, *new), new[0]
-            if known < 0 or rank > (passes_through(evidence, *place, known, *old), old[0]):
+            if mediator < 0 or rank > (passes_through(evidence, *place, mediator, *old), old[0]):
                 through[place], (carried[place], left[place]) = z, new
         return through, carried, left, looked_at
 

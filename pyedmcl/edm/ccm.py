@@ -198,8 +198,8 @@ def ccm(
         predictions,
     )  # fmt: skip
     if windows is not None:
-        given = {"lib_range": lib_range, "valid_lib": valid_lib, "groups": groups, "predictions": predictions or None}
-        for name in (name for name, value in given.items() if value is not None):
+        refused = {"lib_range": lib_range, "valid_lib": valid_lib, "groups": groups, "predictions": predictions or None}
+        for name in (name for name, value in refused.items() if value is not None):
             raise InputError(f"windows={arguments.shown(windows)} cannot be used with {name}=: leave one of them out")
         return windowed_ccm(both, windows, k, lib_sizes, problem, arguments.runner_on(device, dtype))
     directions = both.directions(Tp, k)

@@ -137,10 +137,10 @@ def partial_skill(
         skills.append(np.full((rho.shape[1], len(link.given)), np.nan))
         for t, column in enumerate(columns_of(link.cause)):
             goal, estimate = targets[:, column], estimates[direct[number][t]]
-            given = [indirect[places[t]] for places in via[number]]
+            indirect_estimates = [indirect[places[t]] for places in via[number]]
             rho[number, t] = pearson(estimate, goal)
-            partial[number, t] = partial_correlation(goal, estimate, given)
-            skills[number][t] = [pearson(other, goal) for other in given]
+            partial[number, t] = partial_correlation(goal, estimate, indirect_estimates)
+            skills[number][t] = [pearson(other, goal) for other in indirect_estimates]
     return PartialSkill(rho, partial, skills), record.joined(new_record)
 
 

@@ -145,9 +145,9 @@ def simplex(
         E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, groups, state
     )
     if windows is not None:
-        given = {"pred": pred, "lib_range": lib_range, "pred_range": pred_range, "valid_lib": valid_lib,
+        refused = {"pred": pred, "lib_range": lib_range, "pred_range": pred_range, "valid_lib": valid_lib,
                  "groups": groups, "generate_steps": steps or None}  # fmt: skip
-        for name in (name for name, value in given.items() if value is not None):
+        for name in (name for name, value in refused.items() if value is not None):
             raise InputError(f"windows={arguments.shown(windows)} cannot be used with {name}=: leave one of them out")
         runner = arguments.runner_on(device, dtype)
         return windowed_forecast(lib, target, options, windows, measured, dtype, search, runner)

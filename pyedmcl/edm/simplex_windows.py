@@ -72,9 +72,9 @@ def _each(series: Series, goal: Series | None, options: PredictionOptions, cut: 
     projections = []
     for start in cut.starts:
         rows = slice(start, start + cut.width)
-        library, own = np.ascontiguousarray(series.values[rows]), predicted[rows]
-        observed = observed_at(own, of_first.rows, of_first.Tp)
-        projections.append(replace(of_first, library=library, query=library, goal=own, observed=observed))
+        library, values_of_window = np.ascontiguousarray(series.values[rows]), predicted[rows]
+        observed = observed_at(values_of_window, of_first.rows, of_first.Tp)
+        projections.append(replace(of_first, library=library, query=library, goal=values_of_window, observed=observed))
     return projections
 
 

@@ -139,14 +139,14 @@ def choose_each(columns: Sequence[Doubles], period: int | None = None) -> list[C
     What was found for a series is kept for the next call.
     """
     keys = [(hashlib.blake2b(values.tobytes()).digest(), period) for values in columns]
-    known = {key: choice for key in keys if (choice := _FOUND.get(key))}
-    new = {key: values for key, values in zip(keys, columns, strict=True) if key not in known}
-    known |= zip(new, _chosen_anew(list(new.values()), period), strict=True)
+    choice_of = {key: choice for key in keys if (choice := _FOUND.get(key))}
+    new = {key: values for key, values in zip(keys, columns, strict=True) if key not in choice_of}
+    choice_of |= zip(new, _chosen_anew(list(new.values()), period), strict=True)
     for key in new:
-        _FOUND[key] = known[key]
+        _FOUND[key] = choice_of[key]
     for key in list(_FOUND)[:-_MOST_FOUND]:
         _FOUND.pop(key, None)  # another thread may have taken it out
-    return [known[key] for key in keys]
+    return [choice_of[key] for key in keys]
 
 
 def _chosen_anew(columns: Sequence[Doubles], period: int | None) -> list[Choice]:

@@ -196,9 +196,9 @@ class LaggedMap:
             self.executor.download(counted[name], out)
         if self.executor.download(wrong, np.empty(1, np.uint32))[0]:
             raise wrong_result(self.executor.info, f"correlations beyond {MOST_RHO} (kernel lookup)")
-        own, reached, valid = (np.empty_like(out) for out in sorted_out)
-        own[self._order], reached[self._order], valid[self._order] = sorted_out
-        return own, reached.astype(int), valid.astype(int)
+        own_skill, reached, valid = (np.empty_like(out) for out in sorted_out)
+        own_skill[self._order], reached[self._order], valid[self._order] = sorted_out
+        return own_skill, reached.astype(int), valid.astype(int)
 
     def _launch(self, entry: str, size: tuple[int, ...], group: tuple[int, ...] | None, /, **arguments: Any) -> None:
         kernel = build(self.executor, spec("highest"), {"dtype": self.dtype}, entry)

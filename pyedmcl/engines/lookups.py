@@ -250,8 +250,8 @@ class Lookups:
 
     def _again(self, values: Mapping[str, Any], fixed: Mapping[str, Any], begin: int, end: int) -> None:
         """Compute the pairs that a launch with targets of 16 bits has marked, mostly none, from those of 32."""
-        shape, own = self._planned_again(values, end - begin, fixed["n_libraries"])
-        kernel = self._kernel("lookup", own)
+        shape, values_again = self._planned_again(values, end - begin, fixed["n_libraries"])
+        kernel = self._kernel("lookup", values_again)
         self._executor.launch(
             kernel, (shape.blocks * shape.slices * shape.group,), (shape.group,),
             **{**fixed, "column_begin": begin, "column_end": end, "n_slices": shape.slices},

@@ -182,8 +182,8 @@ def kernel_source(
         raise InputError(f"kernel={shown(kernel)}: the name of a kernel is needed")
     if tune is not None:  # measuring belongs to: pyedmcl tune
         choice("tune", tune, ("never", "cached"))
-    given = {"E": E, "tau": tau, "k": k, "dtype": dtype}
-    values |= {name: value for name, value in given.items() if value is not None}
+    named = {"E": E, "tau": tau, "k": k, "dtype": dtype}
+    values |= {name: value for name, value in named.items() if value is not None}
     info = info_of(device, target)
     with parameter_source.mode(tune):
         return of_values(kernel, values_for(kernel, values, info), info, target)

@@ -61,9 +61,9 @@ class Encoder:
         return self._array(np.asarray(value), name)
 
     def _part(self, part: Any, kind: str, name: str) -> Any:
-        known = self._parts.get(id(part))
-        if known is not None:
-            return {"same": known[0]}
+        entry = self._parts.get(id(part))
+        if entry is not None:
+            return {"same": entry[0]}
         number = len(self._parts)
         self._parts[id(part)] = number, part
         held = part.held() if kind in RESULTS else part

@@ -10,21 +10,21 @@ def _arguments(v: Values) -> str:
     sweeps = (0, 1) if v["exact"] else (0,)  # limits that surely hold, and that may hold
     names = [f"{side}{sweep}" for side in sides for sweep in sweeps]
     if v["mode"] == "mean":
-        given = ["real scale"]
+        declared = ["real scale"]
     elif v["per_column"]:
-        given = ["const real* " + ", ".join(f"{name}s" for name in names)]
+        declared = ["const real* " + ", ".join(f"{name}s" for name in names)]
     else:
-        given = ["real " + ", ".join(names)]
+        declared = ["real " + ", ".join(names)]
     if v["listed"]:
-        given.append("int4* open_cells; uint* n_open")
+        declared.append("int4* open_cells; uint* n_open")
     elif v["exact"]:
-        given.append("const double* rows64, columns64")
-        given.append("const double* limits64" if v["per_column"] else "double limit64")
-        given += ["double inner64"] if v["corridor"] else []
+        declared.append("const double* rows64, columns64")
+        declared.append("const double* limits64" if v["per_column"] else "double limit64")
+        declared += ["double inner64"] if v["corridor"] else []
     return f"""
         recurrence_image(const real* rows; int row_stride; const real* columns; int column_stride, n_columns;
             const int4* pieces; int piece_begin, piece_end, per_group, chunk_begin, pixels, symmetric; uint* image;
-            {"; ".join(given)})
+            {"; ".join(declared)})
         clear_image(uint* image; ulong n)
     """
 

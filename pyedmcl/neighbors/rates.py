@@ -170,9 +170,9 @@ def _rates_of(info: DeviceInfo) -> KnownRates:
     key = device_key(info)
     quirks = quirks_for(info)
     at_once = info.compute_units * (_WALKS_PER_UNIT if quirks.scalar_work_items else 1)
-    known = source.knowledge.rates(key, NAME)
-    if known is not None:
-        grade, record = known
+    stored_rates = source.knowledge.rates(key, NAME)
+    if stored_rates is not None:
+        grade, record = stored_rates
         rates = from_values(record.values)
         if rates is not None:
             return KnownRates(_for_units(rates, record.device.compute_units, info, quirks.on_host), grade, at_once)

@@ -237,8 +237,8 @@ def load_layouts(
     def on_host(place: int) -> tuple[HostSeries, HostSeries]:
         queries = HostSeries(query[place], problem.front)
         # Of a series in itself the library is the query, but for the end of it that no neighbour may come from.
-        own = problem.exclusion_radius >= 0
-        return queries if own else HostSeries(library[place], problem.front), queries
+        same_series = problem.exclusion_radius >= 0
+        return queries if same_series else HostSeries(library[place], problem.front), queries
 
     return SearchSeries(problem, on_device, queries, len(library), on_host)
 

@@ -157,7 +157,7 @@ class Tuning:
 
     def _search(self, space: Space) -> None:
         settings, default, trials = self.settings, self._default, self._trials
-        known = trials.known(self._key, default) if settings.resume else {}
+        tried = trials.known(self._key, default) if settings.resume else {}
         barred = trials.database.barred(self._key)
         self._starts = [default.parameters, *self._similar(space)]
         asking = STRATEGIES[settings.strategy](space, self._starts, Random(settings.seed), settings.batch)
@@ -170,8 +170,8 @@ class Tuning:
                     continue
                 if candidate.name in barred or source.knowledge.kept_away(self._key, parameters) is not None:
                     trials.remember(candidate)
-                elif candidate.name in known:
-                    trials.remember(known[candidate.name])
+                elif candidate.name in tried:
+                    trials.remember(tried[candidate.name])
                 else:
                     new.append(candidate)
             if new:

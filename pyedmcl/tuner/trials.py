@@ -133,12 +133,12 @@ class Trials:
         for trial in timed:
             if trial.status in ("ok", "slow") and trial.canonical == default.name:
                 defaults.setdefault(trial.session, trial.median or 0.0)
-        known: dict[str, Candidate] = {}
+        candidates: dict[str, Candidate] = {}
         for trial in timed:
             then = defaults.get(trial.session)
             if trial.status in ("ok", "slow") and not trial.final and then:
                 cost = (trial.median or 0.0) / then * default.cost
-                known[trial.canonical] = Candidate(
+                candidates[trial.canonical] = Candidate(
                     trial.parameters, trial.parameters, cost=cost, may_win=trial.status == "ok"
                 )
-        return known
+        return candidates

@@ -41,9 +41,9 @@ class Computation:
     ) -> None:
         unknown = sorted(set(others) - set(_WITHOUT_EFFECT))
         if unknown:
-            known = ", ".join(("edge_length", "opencl", *_WITHOUT_EFFECT))
+            names = ", ".join(("edge_length", "opencl", *_WITHOUT_EFFECT))
             first = f"{unknown[0]}={others[unknown[0]]!r}"
-            raise InputError(f"{type(self).__name__}: {first} is unknown; there are {known}")
+            raise InputError(f"{type(self).__name__}: {first} is unknown; there are {names}")
         self.settings, self.edge_length, self.opencl = settings, edge_length, opencl
 
     @classmethod
