@@ -41,7 +41,9 @@ PASSES = {
         "edm.regression.complete_rows", "edm.smap_fit.complete_rows", "edm.smap_fit._fewest",
     ),
     "digest for provenance": ("data.series.Series.digest",),
-    "library as the device reads it": ("edm.simplex_fit.condition", "edm.simplex_fit.lay_out", "engines.smap.near_one"),
+    "library as the device reads it": (
+        "edm.simplex_fit.condition", "edm.simplex_fit.lay_out_in_itself", "engines.smap.near_one",
+    ),
     "targets near 1": ("engines.projector._Target.of", "edm.simplex_fit.future"),
     "basis of a fit": ("engines.smap.basis_of",),
     "predictions in units of the data": ("engines.projector._Target.in_units", "engines.smap.LocalFits._take"),

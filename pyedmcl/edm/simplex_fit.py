@@ -16,7 +16,7 @@ from ..engines.projector import project_each, project_once
 from ..errors import InputError
 from ..jobs.blocks import Record
 from ..neighbors.choose import SearchRequest
-from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out, lay_out_states
+from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out, lay_out_in_itself, lay_out_states
 from ..neighbors.plan import SearchProblem
 from . import arguments, scores
 from .options import PredictionOptions
@@ -176,9 +176,9 @@ def laid_out(p: Projection, dtype: str) -> tuple[SearchProblem, NDArray[Any], ND
     if p.library.shape[1] == 1:
         ready = condition(values, dtype, p.extent if same_series else None).values
         search = delay_problem(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, m, dtype)
-        library = lay_out(ready[:n], search, n, search.library_end)
-        query = ready if same_series else ready[n:]
-        return search, library, library if same_series and search.library_end == n else lay_out(query, search, m, m)
+        if same_series:
+            return search, *lay_out_in_itself(ready, search)
+        return search, lay_out(ready[:n], search, n, search.library_end), lay_out(ready[n:], search, m, m)
     ready = condition_together(values, dtype)
     states = embed(ready[:n], p.lags, p.tau)
     search_of_states = coordinate_problem(states.shape[1], p.k, p.Tp, p.exclusion_radius, n, m, dtype)
@@ -205,8 +205,7 @@ def project_alike(
     p, n = projections[0], len(projections[0].library)
     ready = condition(np.concatenate([one.library for one in projections], axis=1), dtype).values
     search = delay_problem(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, n, dtype)
-    library = lay_out(ready, search, n, search.library_end)
-    query = library if search.library_end == n else lay_out(ready, search, n, n)
+    library, query = lay_out_in_itself(ready, search)
     targets = future(np.array([one.goal for one in projections], np.float64), p.Tp)
     predicted, searcher = project_each(executor, search, targets, library, query, request)
     means = [own.mean[one.rows] for one, own in zip(projections, predicted, strict=True)]

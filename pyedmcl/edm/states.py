@@ -12,7 +12,7 @@ from ..data.condition import condition
 from ..data.series import Series
 from ..engines.ccm import States
 from ..errors import warn
-from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out, lay_out_states
+from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out_in_itself, lay_out_states
 
 
 def embed(values: NDArray[Any], E: int, tau: int) -> NDArray[Any]:
@@ -49,8 +49,7 @@ def delay_states(
     n = len(values)
     ready = condition(values, dtype).values
     search = delay_problem(E, tau, k, Tp, exclusion_radius, n, n, dtype)
-    library = lay_out(ready, search, n, search.library_end)
-    query = library if search.library_end == n else lay_out(ready, search, n, n)
+    library, query = lay_out_in_itself(ready, search)
     present = np.isfinite(values)
     embedded = np.zeros((values.shape[1], n), bool)
     if n > (E - 1) * tau:

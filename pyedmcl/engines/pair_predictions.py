@@ -16,7 +16,7 @@ from ..kernels import spec
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..neighbors.choose import SearchRequest
-from ..neighbors.coordinates import lay_out
+from ..neighbors.coordinates import lay_out_in_itself
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import open_searcher
 from ..neighbors.tables import Tables
@@ -99,8 +99,7 @@ class PairPredictions:
         """Pairs whose targets have the same gaps: they share the tables of a library."""
         used, place = np.unique(wanted[members, 0], return_inverse=True)
         problem = self.problem
-        library = lay_out(self._libraries[:, used], problem, self.n, problem.library_end)
-        query = library if problem.library_end == self.n else lay_out(self._libraries[:, used], problem, self.n, self.n)
+        library, query = lay_out_in_itself(self._libraries[:, used], problem)
         series = self._searcher.load_layouts(library, query)
         for tables in self._searcher.tables(series, library_mask):
             last = tables.first + tables.n_libraries

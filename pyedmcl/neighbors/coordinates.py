@@ -51,6 +51,17 @@ def lay_out(series: NDArray[Any], problem: SearchProblem, n_steps: int, end: int
     return out
 
 
+def lay_out_in_itself(series: NDArray[Any], problem: SearchProblem) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Series (n_steps, n_series) in the layouts of a library and of a query; one object where both are alike."""
+    n = problem.n_query
+    query = lay_out(series, problem, n, n)
+    if problem.library_end == n:
+        return query, query
+    library = query.copy()
+    library[:, problem.front + problem.library_end : problem.front + n] = GAP
+    return library, query
+
+
 def lay_out_states(states: NDArray[Any], problem: SearchProblem, n_steps: int, end: int) -> NDArray[Any]:
     """States (n_steps, n_coordinates) in the layout of a search among coordinates: (1, stride)."""
     out = np.full((1, problem.stride(n_steps)), GAP, problem.dtype)
