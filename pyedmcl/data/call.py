@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import platform
-import queue
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, ParamSpec, TypeVar
+
+from .side_by_side import meanwhile
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -86,49 +84,7 @@ def noticed(what: str, describe: Callable[[], dict[str, Any]], nbytes: int = 0) 
     """
     call = _call.get()
     if call is not None and what not in call.data:
-        call.data[what] = describe if nbytes < _MANY_BYTES else _helper.begin(describe)
-
-
-class _Helper:
-    """A thread that waits for work: to start one for each call took a tenth of a small map's time."""
-
-    def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[tuple[Future[dict[str, Any]], Callable[[], dict[str, Any]]]] | None = None
-        self._lock = threading.Lock()
-
-    def begin(self, describe: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
-        """The same, computed from now on, or when it is asked for where that comes first."""
-        future: Future[dict[str, Any]] = Future()
-        with self._lock:
-            if self._queue is None:
-                self._queue = queue.SimpleQueue()
-                threading.Thread(target=_work, args=(self._queue,), daemon=True).start()
-        self._queue.put((future, describe))
-        return lambda: describe() if future.cancel() else future.result()
-
-
-def _work(tasks: queue.SimpleQueue[tuple[Future[dict[str, Any]], Callable[[], dict[str, Any]]]]) -> None:
-    while True:
-        future, describe = tasks.get()
-        if future.set_running_or_notify_cancel():
-            try:
-                future.set_result(describe())
-            except BaseException as error:  # whoever asks for the result gets it
-                future.set_exception(error)
-        del future, describe  # and with them the data
-
-
-_helper = _Helper()
-
-
-def _after_fork() -> None:
-    # The thread is the parent's only.
-    global _helper
-    _helper = _Helper()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+        call.data[what] = describe if nbytes < _MANY_BYTES else meanwhile(describe)
 
 
 def noticed_seed(seed: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import tracemalloc
 import warnings
 from dataclasses import replace
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 from store_helpers import ROWS, N, make_manifest, values, write_blocks
 
-from pyedmcl.data import call
+from pyedmcl.data import side_by_side
 from pyedmcl.errors import InputError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, default_block_rows, open_store
 from pyedmcl.jobs.blocks import shared_block_rows
@@ -131,9 +130,7 @@ def test_memory_stays_within_blocks(path):
         part = np.ones((rows, n), dtype=np.float32)
         store.write(0, part)
         open_store(path).rho[:3, :3]  # imports do not count
-        described = threading.Event()  # nor the data of an earlier test's call, which a thread may still describe
-        call._helper.begin(lambda: described.set() or {})
-        assert described.wait(60)
+        side_by_side._threads.end()  # nor the data of an earlier test's call, which a thread may still describe
         tracemalloc.start()
         for index in range(0, store.n_blocks):
             start, stop = store.rows(index)
