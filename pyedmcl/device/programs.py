@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -41,7 +42,7 @@ class Programs:
         self._compiler, self._at_once = compiler, at_once
         self._lock = threading.Lock()
         self._kept: OrderedDict[Key, CommonProgram] = OrderedDict()
-        self._last_used, self._waited_for, self._waited_until = last_used, 0, 0.0
+        self._last_used, self._awaited_until = last_used, -math.inf
         self.background: Background[Key] = Background(self._compile, self._in_use)
 
     def get(self, key: Key) -> CommonProgram:
@@ -50,7 +51,7 @@ class Programs:
         with self._lock:
             program = self._kept.get(key)
             if program is None:
-                with self._waiting(), _preparing(1):
+                with self._awaited(1):
                     program = self._compiler(*key)
                 self._keep(key, program)
             else:
@@ -65,8 +66,7 @@ class Programs:
             absent = [key for key in dict.fromkeys(keys) if key not in self._kept]
             if len(absent) < 2:
                 return
-            workers = ThreadPoolExecutor(min(self._at_once, len(absent)))
-            with self._waiting(), workers as pool, _preparing(len(absent)) as done:
+            with ThreadPoolExecutor(min(self._at_once, len(absent))) as pool, self._awaited(len(absent)) as done:
                 for key, compiled in [(key, pool.submit(self._compiler, *key)) for key in absent]:
                     with contextlib.suppress(BuildError):
                         self._keep(key, compiled.result())
@@ -88,16 +88,17 @@ class Programs:
 
     def _in_use(self) -> float:
         """When the device was used last, or a program was waited for: texts of the background would hold up both."""
-        return time.monotonic() if self._waited_for else max(self._last_used(), self._waited_until)
+        return max(self._last_used(), self._awaited_until)
 
     @contextlib.contextmanager
-    def _waiting(self) -> Iterator[None]:
-        self._waited_for += 1
+    def _awaited(self, total: int) -> Iterator[Callable[[], None]]:
+        """Within the block somebody waits for so many programs; what it yields is to be called when one is ready."""
+        self._awaited_until = math.inf
         try:
-            yield
+            with _preparing(total) as done:
+                yield done
         finally:
-            self._waited_for -= 1
-            self._waited_until = time.monotonic()
+            self._awaited_until = time.monotonic()
 
     def _compile(self, key: Key) -> None:
         program = self._compiler(*key)

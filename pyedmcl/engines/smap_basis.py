@@ -8,7 +8,6 @@ covariance; what is left is the condition of a neighbourhood.
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +24,6 @@ _SAFE_RATIO = 1e-9
 # Directions this much smaller than the largest one are read off differences of large numbers: more digits are needed.
 _FLAT = 1e-6
 _ENOUGH = 1000
-_FEW_BYTES = 1 << 20  # of an array that is kept
 _EXTENDED = np.finfo(np.longdouble).eps < 1e-18
 
 
@@ -86,30 +84,6 @@ class WhiteBasis:
         return np.asarray((x - self.shift) @ self.map, np.float64)
 
 
-class _Scratch(threading.local):
-    """The array of centred rows, kept for the next basis of the same shape.
-
-    The system takes memory of this size back at once where it is freed, and hands it out page by page: that takes as
-    long as all the arithmetic of a basis.
-    """
-
-    _place: object = None
-    _values: Doubles
-
-    def difference(self, x: Doubles, shift: Doubles) -> Doubles:
-        """``x - shift``, which holds until the next call."""
-        place = x.shape, x.strides
-        if place == self._place:
-            return np.subtract(x, shift, out=self._values)
-        values: Doubles = x - shift
-        if values.nbytes <= _FEW_BYTES:
-            self._place, self._values = place, values
-        return values
-
-
-_scratch = _Scratch()
-
-
 def basis_of(x: Doubles, y: Doubles) -> WhiteBasis:
     """The basis of a library (m, D) with targets (m,), all finite.
 
@@ -127,7 +101,7 @@ def basis_of(x: Doubles, y: Doubles) -> WhiteBasis:
 def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | None:
     m, dims = x.shape
     shift = x.mean(axis=0)
-    scaled = _scratch.difference(x, shift)
+    scaled = x - shift  # the one array of this size: the system takes back the memory of several after each call
     largest = max(float(scaled.max(initial=0.0)), -float(scaled.min(initial=0.0)))
     exponent = math.frexp(largest)[1]
     if abs(exponent) < 1000:  # a product takes a tenth of the time, and has the same bits where the factor is a number

@@ -111,7 +111,12 @@ def test_a_map_of_many_dimensions_compiles_side_by_side_what_it_asks_for_and_not
 def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
     one_device, compiled, own_kernels, monkeypatch
 ):
+    """Whatever parameters suit each number of neighbours."""
     x, E = _map_of_many_dimensions()
+    real = lookups.LookupShapes._for_any_k
+    monkeypatch.setattr(
+        lookups.LookupShapes, "_for_any_k", lambda self, k, width: {**real(self, k, width), "vectors": 1 + k % 2}
+    )
     executor = session.open_device(one_device)
     with monkeypatch.context() as patched:
         idle = Background(lambda piece: None, lambda: 0.0)  # compiles nothing
@@ -122,8 +127,8 @@ def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
     pyedmcl.xmap(x, E=E, device=one_device)
     executor.settle()
     assert len(_lookups(compiled)) == 5
-    asked, real = [], executor.build
-    monkeypatch.setattr(executor, "build", lambda source, options=(): asked.append(source) or real(source, options))
+    asked, real_build = [], executor.build
+    monkeypatch.setattr(executor, "build", lambda source, options=(): asked.append(source) or real_build(source, options))
     again = pyedmcl.xmap(x, E=E, device=one_device)
     assert len(set(_lookups(asked))) == 4
     assert len(_lookups(compiled)) == 5
