@@ -48,7 +48,7 @@ PASSES = {
     "basis of a fit": ("engines.smap.basis_of",),
     "predictions in units of the data": ("engines.projector._Target.in_units", "engines.smap.LocalFits._take"),
     "looking at the answer": ("engines.crossmap.require_rho", "engines.whole_map.require_rho"),
-    "skill": ("edm.scores.pearson", "edm.scores.errors", "edm.simplex_fit.scores.pearson"),
+    "skill": ("edm.scores.pearson", "edm.scores.errors"),
 }  # fmt: skip
 OTHERS = {"steps of the call before": ("engines.projector.replayed", "engines.smap.replayed")}
 

@@ -127,8 +127,8 @@ def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
     pyedmcl.xmap(x, E=E, device=one_device)
     executor.settle()
     assert len(_lookups(compiled)) == 5
-    asked, real_build = [], executor.build
-    monkeypatch.setattr(executor, "build", lambda source, options=(): asked.append(source) or real_build(source, options))
+    asked, built = [], executor.build
+    monkeypatch.setattr(executor, "build", lambda source, options=(): asked.append(source) or built(source, options))
     again = pyedmcl.xmap(x, E=E, device=one_device)
     assert len(set(_lookups(asked))) == 4
     assert len(_lookups(compiled)) == 5
