@@ -8,20 +8,20 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 Piece = TypeVar("Piece")
 T = TypeVar("T")
 
-_MOST = 8  # more threads than that gain little: they wait for the same memory
+_MOST = 8  # more threads than that gain little in a pass: they wait for the same memory
 
 
 @functools.cache
-def n_threads() -> int:
-    """How many threads share a pass: no more than there are cores that this process may use."""
+def n_threads(most: int = _MOST) -> int:
+    """How many threads share some work: no more than there are cores that this process may use."""
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return min(cores, _MOST)
+    return min(cores, most)
 
 
 class KeptThreads:
@@ -33,7 +33,7 @@ class KeptThreads:
     """
 
     def __init__(self, n: int) -> None:
-        self._n = n
+        self.n = n
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -48,10 +48,13 @@ class KeptThreads:
             while (number := next(numbers)) < len(pieces):
                 results[number] = work(pieces[number])
 
-        helpers = [self._submit(share) for _ in range(min(len(pieces), self._n) - 1)]
-        share()
+        helpers = list(filter(None, (self._submit(share) for _ in range(min(len(pieces), self.n) - 1))))
+        try:
+            share()
+        finally:  # where a piece fails, too, nothing is under way afterwards
+            wait([helper for helper in helpers if not helper.cancel()])
         for helper in helpers:
-            if helper is not None and not helper.cancel():
+            if not helper.cancelled():
                 helper.result()
         return [results[number] for number in range(len(pieces))]
 
@@ -71,7 +74,7 @@ class KeptThreads:
         """Work for one of the threads; None where none is to be had, or the process ends."""
         with self._lock:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._n, "pyedmcl pass")
+                self._pool = ThreadPoolExecutor(self.n, "pyedmcl pass")
             try:
                 return self._pool.submit(work)
             except RuntimeError:

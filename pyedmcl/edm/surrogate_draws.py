@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.side_by_side import KeptThreads, n_threads
 from ..jobs.blocks import cut
 from . import arguments
 from .surrogate_makers import Doubles, Maker
@@ -34,7 +32,7 @@ class Drawer:
     """
 
     def __init__(self) -> None:
-        self._n_threads = min(os.cpu_count() or 1, _THREADS)
+        self._threads = KeptThreads(n_threads(_THREADS))  # NumPy lets others work while it transforms an array
         self._free: list[NDArray[np.uint8]] = []
 
     def draw(self, several: Sequence[tuple[NDArray[Any], Maker, int]], seed: int, first: int) -> None:
@@ -44,7 +42,7 @@ class Drawer:
         :mod:`pyedmcl.edm.surrogate_streams`.
         """
 
-        cells = _CELLS * (_LONGER if self._n_threads > 2 else 1)
+        cells = _CELLS * (_LONGER if self._threads.n > 2 else 1)
         parts = []
         for out, make, number in several:
             rows = max(cells // out.shape[1], 1)  # whole streams where there are many
@@ -56,18 +54,7 @@ class Drawer:
 
     def run(self, parts: Sequence[Callable[[], None]]) -> None:
         """Do all parts of some work, side by side where there are several."""
-        if min(len(parts), self._n_threads) < 2:
-            for part in parts:
-                part()
-            return
-        begun = [self._threads.submit(part) for part in parts]
-        wait(begun)  # where one fails, the others write no more
-        for each in begun:
-            each.result()
-
-    @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._n_threads)  # NumPy lets others work while it transforms an array
+        self._threads.share(lambda part: part(), parts)
 
     def room(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """An array of unknown content, in memory that was given back where that is large enough."""
@@ -86,9 +73,7 @@ class Drawer:
     def release(self) -> None:
         """Give all memory back to the system, and end the threads; the next draw begins others."""
         self._free.clear()
-        threads: ThreadPoolExecutor | None = self.__dict__.pop("_threads", None)
-        if threads is not None:
-            threads.shutdown()
+        self._threads.end()
 
 
 def _fill(out: NDArray[Any], make: Maker, streams: Streams) -> None:

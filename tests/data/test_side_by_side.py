@@ -94,6 +94,20 @@ def test_what_a_piece_raises_reaches_the_caller(four, wrong):
         four.share(work, range(20))
 
 
+def test_nothing_is_under_way_after_a_piece_has_failed(four):
+    others, ended = threading.Barrier(4, timeout=60), []
+
+    def work(piece):
+        others.wait()
+        if piece == 0:
+            raise ValueError
+        ended.append(piece)
+
+    with pytest.raises(ValueError):
+        four.share(work, range(4))
+    assert sorted(ended) == [1, 2, 3]
+
+
 def test_what_a_thread_raises_is_told_where_its_result_is_asked_for(single):
     tried = threading.Event()
 
