@@ -54,24 +54,24 @@ def test_many_surrogates_are_those_that_are_drawn_one_by_one(method, monkeypatch
 
 def test_threads_and_memory_serve_from_one_draw_to_the_next(monkeypatch):
     monkeypatch.setattr("pyedmcl.edm.surrogate_draws.n_threads", lambda most: 3)
-    drawer, names = Drawer(), set()
+    drawer, used = Drawer(), set()
 
     def make(streams):
-        names.add(threading.current_thread().name)
+        used.add(threading.current_thread())
         return np.full((len(streams), 1 << 16), float(streams.begin))
 
     first = drawer.room((1 << 16, 48), "float32")
     for _ in range(3):
         drawer.draw([(first.T, make, 0)], seed=1, first=5)
         np.testing.assert_array_equal(first[0], 5 + np.arange(48) // 8 * 8)
-    assert len(names) <= 3
+    assert len(used) <= 3
     drawer.give_back(first)
     smaller = drawer.room((10, 16), "float64")
     assert np.shares_memory(first, smaller) and not np.shares_memory(first, drawer.room((10, 16), "float64"))
     drawer.give_back(smaller)
     assert not np.shares_memory(first, drawer.room((1 << 16, 64), "float32"))
     drawer.release()
-    assert not {thread.name for thread in threading.enumerate()} & names - {threading.current_thread().name}
+    assert not any(thread.is_alive() for thread in used - {threading.current_thread()})
 
 
 def test_a_surrogate_that_cannot_be_drawn_ends_the_draw(monkeypatch):
