@@ -8,8 +8,8 @@ from statistics import median
 from .measure import Reply
 
 _ROUNDS_LEAST = 3
-# Part of the defaults' time that must be gained: less is noise.
-_MARGIN = 0.01
+#: Part of a time that is noise: so much of the defaults' time must be gained at least.
+MARGIN = 0.01
 
 
 def compare(
@@ -41,8 +41,13 @@ def compare(
     return times
 
 
-def winner(times: Mapping[str, Sequence[float]], default: str, margin: float = _MARGIN) -> str | None:
+def winner(
+    times: Mapping[str, Sequence[float]], default: str, margin: float = MARGIN, changes: Mapping[str, int] | None = None
+) -> str | None:
     """The fastest that beats the defaults by more than noise, or None: the defaults stay.
+
+    Of several that are as fast, the one that changes fewest of the defaults: a parameter that makes no difference here
+    may make one for a problem of another size, which gets the same parameters.
 
     Parameters
     ----------
@@ -52,11 +57,16 @@ def winner(times: Mapping[str, Sequence[float]], default: str, margin: float = _
         Which are the defaults' times.
     margin : float
         Part of the defaults' time that must be gained, in the median; three rounds of four must be won, too.
+    changes : mapping, optional
+        Name to the number of parameters that are not the defaults.
     """
     if not times.get(default):
         return None
-    for name in sorted(times, key=lambda n: median(times[n]) if times[n] else float("inf")):
+    faster: dict[str, float] = {}
+    for name in times:
         ratios = sorted(mine / other for mine, other in zip(times[name], times[default], strict=False))
         if name != default and ratios and median(ratios) < 1.0 - margin and ratios[3 * len(ratios) // 4] < 1.0:
-            return name
-    return None
+            faster[name] = median(times[name])
+    changed = changes or {}
+    as_fast = [name for name in faster if faster[name] <= (1.0 + margin) * min(faster.values())]
+    return min(as_fast, key=lambda name: (changed.get(name, 0), faster[name]), default=None)

@@ -18,7 +18,7 @@ from ..device.info import DeviceInfo
 from ..tuning.database import Database, new_session
 from ..tuning.key import TuningKey, canonical, tuning_key
 from ..tuning.parameters import source
-from .duel import compare, winner
+from .duel import MARGIN, compare, winner
 from .measure import Reply, TrialQuestion
 from .outcome import Backend, Settings, Standing
 from .problem import TuningCase
@@ -262,7 +262,7 @@ class Tuning:
         names = [candidate.name for candidate in (*finalists, self._default)] if finalists else []
         times = compare(self._figure, names, self.settings.duel, lambda: time.monotonic() > self.until)
         default_times = times.get(self._default.name, [])
-        best = winner(times, self._default.name)
+        best = winner(times, self._default.name, changes={one.name: self._changes(one) for one in finalists})
         if best is not None:
             self.standing.default_seconds = median(default_times)
             self._store(self._trials.judged[best], times[best])
@@ -282,14 +282,25 @@ class Tuning:
         return any(canonical(start) not in self._trials.judged for start in self._starts)
 
     def _finalists(self) -> list[Candidate]:
-        """The best few that may win. What an earlier tuning found must be right today, too."""
+        """The best few that may win. What an earlier tuning found must be right today, too.
+
+        Of those that are as fast as the best one, the ones that change fewest parameters come first.
+        """
         finalists: list[Candidate] = []
-        for candidate in sorted((c for c in self._trials.judged.values() if c.may_win), key=lambda c: c.cost):
+        may_win = [candidate for candidate in self._trials.judged.values() if candidate.may_win]
+        as_fast = (1.0 + MARGIN) * min((candidate.cost for candidate in may_win), default=0.0)
+        order = lambda c: (0.0, self._changes(c), c.cost) if c.cost <= as_fast else (c.cost, 0, c.cost)  # noqa: E731
+        for candidate in sorted(may_win, key=order):
             if len(finalists) == _FINALISTS or candidate.cost > self.standing.default_seconds:
                 break
             if candidate.verified or self.backend.verify(self.case, candidate.given).status == "ok":
                 finalists.append(candidate)
         return finalists
+
+    def _changes(self, candidate: Candidate) -> int:
+        """Parameters that are not the defaults."""
+        default = self._default.parameters
+        return sum(value != default[name] for name, value in candidate.parameters.items())
 
     def _figure(self, name: str) -> Reply:
         return self.backend.sample(self.case, self._trials.judged[name].given, together=True)

@@ -188,6 +188,13 @@ def test_a_gain_beyond_noise_is_kept(database):
     assert outcome.parameters["lanes"] == 4
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_parameter_that_makes_no_difference_keeps_its_default(database, seed):
+    seconds = lambda c: 1e-3 if c["lanes"] == DEFAULT["lanes"] else 5e-4 * c["lanes"]  # noqa: E731
+    outcome = tune(database, Scripted(seconds=seconds, noise=0.002, seed=seed), strategy="exhaustive")
+    assert outcome.parameters == {**DEFAULT, "lanes": 1}
+
+
 def test_a_machine_that_gets_slower_misleads_nobody(database):
     """Each figure takes longer than the one before; what is compared is what ran in the same rounds."""
     clock = itertools.count()
@@ -203,6 +210,13 @@ def test_a_winner_must_win_most_rounds():
     assert winner({"d": [1.0] * 4, "a": [0.9] * 4, "b": [0.7] * 4}, "d", 0.01) == "b"
     assert winner({"d": [1.0] * 4, "a": [0.9] * 4, "b": [0.5, 0.5, 1.5, 1.6]}, "d", 0.01) == "a"
     assert winner({"a": [0.9] * 4}, "d", 0.01) is None
+
+
+def test_of_equally_fast_ones_the_one_with_fewest_changes_wins():
+    # What makes no difference here may make one for a problem of another size.
+    times = {"d": [1.0] * 4, "a": [0.7] * 4, "b": [0.705] * 4, "c": [0.72] * 4}
+    assert winner(times, "d", 0.01, {"a": 3, "b": 1, "c": 0}) == "b"
+    assert winner(times, "d", 0.001, {"a": 3, "b": 1, "c": 0}) == "a"
 
 
 def test_a_second_tuning_goes_on_where_the_first_one_was(database):
