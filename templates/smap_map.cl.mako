@@ -20,7 +20,7 @@
 ## Given by the problem:
 ##   E             embedding dimension: values in a state
 ##   gaps          a library or target has gaps, so that not all rows count
-##   matrix_units  products are made on matrix units, nearly as precise as float32
+##   matrix_units  products are made on matrix units
 ##   dtype         number type of data and distances: float32 or float64
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes         rows whose H a work-item makes at once (1 4 8 16; 16, 1)

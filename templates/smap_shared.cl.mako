@@ -4,22 +4,26 @@
 ## (library x pairs), none of which is ever stored: both factors are made for a few library rows at a time in local memory,
 ## and a work-item adds up a rectangle of queries by pairs in registers. Regressors are not centred on the query here, for then
 ## the products would differ for each; rows whose sums lose too much by that are noticed by smap_solve and done by smap.
+## On matrix units (clkernels/matrix_units_double.clh) half of the work-items weigh the next tile while the others multiply this one:
+## smap_shared_units.mako. Sums are added in the same order, with the same bits.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
-##   coordinates  coordinates of a state
-##   regressors   regressors of a fit, the intercept among them
-##   limited      a fit takes the nearest rows only, a number of them
-##   dtype        number type of data and distances: float32 or float64
+##   coordinates   coordinates of a state
+##   regressors    regressors of a fit, the intercept among them
+##   limited       a fit takes the nearest rows only, a number of them
+##   matrix_units  products are made on matrix units
+##   dtype         number type of data and distances: float32 or float64
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
-##   wg           work-items of a group (64 128 256; 64, 256)
-##   lanes_p      work-items along the sums of a query row (8 16 32; 32, 32)
-##   sub_p        of these, how many among 32 that run in step (4 8 16 32; 32, 8)
-##   rq           query rows of a work-item (2 4 8; 4, 8)
-##   rp           sums of a work-item per query row, at most (4 6 8; 8, 8)
-##   tile         library rows at a time in local memory (8 16 32; 16, 16)
-##   steps        library rows whose sums are unrolled (1 2 4; 1, 2)
-##   parts        parts of the library for a last, small wave (1 2 4 8 16; 2, 16)
+##   wg            work-items of a group (64 128 256; 64, 256)
+##   lanes_p       work-items along the sums of a query row (8 16 32; 32, 32)
+##   sub_p         of these, how many among 32 that run in step (4 8 16 32; 32, 8)
+##   rq            query rows of a work-item (2 4 8; 4, 8)
+##   rp            sums of a work-item per query row, at most (4 6 8; 8, 8)
+##   tile          library rows at a time in local memory (8 16 32; 16, 16)
+##   steps         library rows whose sums are unrolled (1 2 4; 1, 2)
+##   parts         parts of the library for a last, small wave (1 2 4 8 16; 2, 16)
 ## ---- end of parameters ----
+<%namespace name="units" file="smap_shared_units.mako"/>
 <%
 K = regressors
 entries = K * (K + 1) // 2 + K  # pairs of regressors, and each regressor with the target
@@ -32,9 +36,15 @@ queries = lanes_q * rq
 slices = wg // queries
 near_stride = -(-coordinates // 4) * 4
 bundle = min(wg, 32)
-sub = min(sub_p, lanes_p, bundle)
+sub = 4 if matrix_units else min(sub_p, lanes_p, bundle)
 product_columns = -(-width // wg)
 product_slots = max(wg // width, 1)
+# With matrix units tiles lie in several places in turn, and strides keep the numbers that a unit reads at once in different banks.
+value_stride = next(n for n in range(K + 1, K + 17) if n % 16 in (4, 12)) if matrix_units else K + 1
+weight_stride = queries + 4 if matrix_units else queries
+value_places, weight_places = (3, 2) if matrix_units else (1, 1)
+sixteens, eights = rq // 2, columns // 2  # products of a unit, each of 16 rows by 8 sums
+at_once = min(4, tile // slices) if slices else 1  # weights that are under way together
 def loads(n):
     return range(-(-n // wg))
 %>
@@ -42,6 +52,11 @@ def loads(n):
 #define WG ${wg}
 #define TILE ${tile}
 #define VALUES ${K + 1}
+#define VALUE_STRIDE ${value_stride}
+#define VALUE_PLACE ${tile * value_stride}
+#define NEAR_PLACE ${tile * near_stride}
+#define WEIGHT_STRIDE ${weight_stride}
+#define WEIGHT_PLACE ${tile * weight_stride}
 #define WIDTH ${width}
 #define ROWS ${queries}
 #define SLICES ${slices}
@@ -51,6 +66,9 @@ def loads(n):
 #define BLOCKS ${blocks}
 #include "smap.clh"
 #include "moment.clh"
+%if matrix_units:
+#include "matrix_units_double.clh"
+%endif
 
 // The regressors whose products sum number i adds up: (first, second) with first <= second of the packed triangle, then each
 // regressor with the target, which is number K. 0 is the constant. Sums behind the last one are not used.
@@ -81,6 +99,38 @@ inline int first_regressor(const int i, const int second) {
   near_row = lid < TILE && ${start} + lid < j_end ? library_rows[${start} + lid] : 0;
 </%def>
 
+## It goes to one of the places of a tile.
+<%def name="keep(place)">
+%for i in loads(tile * (K + 1)):
+    {
+      const int at = lid + ${i} * WG;
+      if (at < TILE * VALUES) values[${place} * VALUE_PLACE + ${"at / VALUES * VALUE_STRIDE + at % VALUES" if matrix_units else "at"}] = value${i};
+    }
+%endfor
+%for i in loads(tile * near_stride):
+    if (lid + ${i} * WG < TILE * NEAR_STRIDE) near[${place} * NEAR_PLACE + lid + ${i} * WG] = near${i};
+%endfor
+    if (lid < TILE) near_rows[${place} * TILE + lid] = near_row;
+</%def>
+
+## Weights of the tile that begins at `start`, which lies in `place`, go to `to`, one of the places for weights.
+<%def name="weigh(start, place, to)">
+    for (int j = slice; j < TILE; j += SLICES) {
+      moment w = 0;
+      if (j < j_end - ${start}) {
+        SQUARED_DISTANCE(squared, local, near + ${place} * NEAR_PLACE + j * NEAR_STRIDE);
+        const int row = near_rows[${place} * TILE + j];
+        const rowv excluded = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
+        w = CHOOSE(SMAP_WEIGHT(sqrt(squared), nearest, slope), (realv)(0), excluded);
+        const moment y = values[${place} * VALUE_PLACE + j * VALUE_STRIDE + VALUES - 1], wy = w * y;
+        sum_w += w;
+        sum_wy += wy;
+        sum_wyy = FUSED(wy, y, sum_wyy);
+      }
+      weights[${to} * WEIGHT_PLACE + j * WEIGHT_STRIDE + lane] = w * w;
+    }
+</%def>
+
 // Arguments and layouts as smap's. A task is (theta, part of the library, tile of queries, block of sums).
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_shared(global const real* restrict query, global const whole* restrict query_rows, const int query_stride,
@@ -90,11 +140,15 @@ void smap_shared(global const real* restrict query, global const whole* restrict
                  global const real* restrict squared_of, global const whole* restrict row_of,
                  global const real* restrict thetas, const int n_thetas, const int n_parts, const int first_tile,
                  const int n_tiles, const int n_slots, const int task_begin, global moment* restrict moments) {
-  local real near[TILE * NEAR_STRIDE] __attribute__((aligned(32)));
-  local int near_rows[TILE];
-  local moment values[TILE * VALUES];
-  local moment weights[TILE * ROWS] __attribute__((aligned(32)));
+  local real near[${value_places} * NEAR_PLACE] __attribute__((aligned(32)));
+  local int near_rows[${value_places} * TILE];
+  local moment values[${value_places} * VALUE_PLACE];
+  local moment weights[${weight_places} * WEIGHT_PLACE] __attribute__((aligned(32)));
+%if matrix_units:
+  local real of_rows[COORDINATES * ROWS];  // what q holds elsewhere: products take the registers
+%else:
   local moment products[TILE * WIDTH] __attribute__((aligned(32)));
+%endif
   int task = task_begin + get_group_id(0);
   const int block = task % BLOCKS;
   task /= BLOCKS;
@@ -109,9 +163,17 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   const int lane = lid % ROWS, slice = lid / ROWS, t0 = (first_tile + tile) * ROWS + lane;
   const int bundle = lid / ${bundle}, place = lid % ${bundle};
   const int column = 2 * (bundle % ${lanes_p // sub} * ${sub} + place % ${sub});
+%if matrix_units:
+  const int row0 = bundle / ${lanes_p // sub} * 16 + place / 4;
+%else:
   const int row0 = 2 * (bundle / ${lanes_p // sub} * ${bundle // sub} + place / ${sub});
+%endif
+%if matrix_units:
+  for (int e = slice; e < COORDINATES; e += SLICES) of_rows[e * ROWS + lane] = query[(size_t)e * query_stride + t0];
+%else:
   realv q[COORDINATES];
   _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = query[(size_t)e * query_stride + t0];
+%endif
   const rowv upper = query_rows[t0];
   const realv nearest = nearest_of[t0], slope = rate_of[t0] * thetas[theta];
 %if limited:
@@ -119,12 +181,19 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   const rowv limit_row = row_of[t0];
 %endif
   // Which regressors a work-item multiplies.
+%if matrix_units:
+%for e in range(eights):
+  const int column${e} = block * WIDTH + column - 2 * (place % 4) + place / 4 + ${e * 2 * lanes_p};
+  const int second${e} = second_regressor(column${e}), first${e} = first_regressor(column${e}, second${e});
+%endfor
+%else:
   const int slot = lid / ${min(width, wg)}, mine = lid % ${min(width, wg)};
 %for i in range(product_columns):
   const int column${i} = mine + ${i} * WG;
   const int second${i} = column${i} < WIDTH ? second_regressor(block * WIDTH + column${i}) : 0;
   const int first${i} = column${i} < WIDTH ? first_regressor(block * WIDTH + column${i}, second${i}) : 0;
 %endfor
+%endif
   moment sum_w = 0, sum_wy = 0, sum_wyy = 0;
 %for r in range(rq):
   moment ${", ".join(f"s{r}_{i} = 0" for i in range(columns))};
@@ -134,44 +203,47 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   int near_row;
   ${fetch("j_begin")}
 
+%if matrix_units:
+  ${keep(0)}
+  ${fetch("(j_begin + TILE)")}
+  barrier(CLK_LOCAL_MEM_FENCE);
+  ${units.weigh("j_begin", 0, 0, at_once)}
+  const int late = SAME_FOR_ALL(lid / (WG / 2));  // whether a work-item multiplies first, then weighs
+  int now = 0, next = 1, turn = 0;  // the places of this tile and of the next one, and that of this tile's weights
   for (int jt = j_begin; jt < j_end; jt += TILE) {
-    const int n = min(TILE, j_end - jt);
+    ${keep("next")}
+    ${fetch("(jt + 2 * TILE)")}
     barrier(CLK_LOCAL_MEM_FENCE);
-%for i in loads(tile * (K + 1)):
-    if (lid + ${i} * WG < TILE * VALUES) values[lid + ${i} * WG] = value${i};
-%endfor
-%for i in loads(tile * near_stride):
-    if (lid + ${i} * WG < TILE * NEAR_STRIDE) near[lid + ${i} * WG] = near${i};
-%endfor
-    if (lid < TILE) near_rows[lid] = near_row;
+#pragma unroll 1
+    for (int step = 0; step < 2; ++step)
+      if (step == late) {
+        ${units.weigh("(jt + TILE)", "next", "(turn ^ 1)", at_once)}
+      } else {
+        ${units.multiply("now", "turn", sixteens, eights, 2 * lanes_q)}
+      }
+    now = next;
+    next = next == 2 ? 0 : next + 1;
+    turn ^= 1;
+  }
+%else:
+  for (int jt = j_begin; jt < j_end; jt += TILE) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    ${keep(0)}
     ${fetch("(jt + TILE)")}
     barrier(CLK_LOCAL_MEM_FENCE);
     if (slot < ${product_slots})
       for (int j = slot; j < TILE; j += ${product_slots}) {
-        local const moment* restrict v = values + j * VALUES;
+        local const moment* restrict v = values + j * VALUE_STRIDE;
 %for i in range(product_columns):
         if (column${i} < WIDTH) products[j * WIDTH + column${i}] = v[first${i}] * v[second${i}];
 %endfor
       }
-    for (int j = slice; j < TILE; j += SLICES) {
-      moment w = 0;
-      if (j < n) {
-        SQUARED_DISTANCE(squared, local, near + j * NEAR_STRIDE);
-        const int row = near_rows[j];
-        const rowv excluded = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
-        w = CHOOSE(SMAP_WEIGHT(sqrt(squared), nearest, slope), (realv)(0), excluded);
-        const moment y = values[j * VALUES + VALUES - 1], wy = w * y;
-        sum_w += w;
-        sum_wy += wy;
-        sum_wyy = FUSED(wy, y, sum_wyy);
-      }
-      weights[j * ROWS + lane] = w * w;
-    }
+    ${weigh("jt", 0, 0)}
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll ${steps}
     for (int j = 0; j < TILE; ++j) {
 %for r in range(0, rq, 2):
-      const double2 w${r} = *(local const double2*)(weights + j * ROWS + row0 + ${r * lanes_q});
+      const double2 w${r} = *(local const double2*)(weights + j * WEIGHT_STRIDE + row0 + ${r * lanes_q});
 %endfor
 %for i in range(0, columns, 2):
       const double2 p${i} = *(local const double2*)(products + j * WIDTH + column + ${i * lanes_p});
@@ -183,13 +255,14 @@ void smap_shared(global const real* restrict query, global const whole* restrict
 %endfor
     }
   }
+%endif
   const size_t to_slot = part == 0 ? first_tile + tile : n_slots + (size_t)(part - 1) * n_tiles + tile;
   global moment* restrict out = moments + (to_slot * n_thetas + theta) * ENTRIES * ROWS;
 %for i in range(columns):
   if (block * WIDTH + column + ${i // 2 * 2 * lanes_p + i % 2} < SUMS) {
     global moment* restrict to = out + (size_t)(block * WIDTH + column + ${i // 2 * 2 * lanes_p + i % 2}) * ROWS + row0;
 %for r in range(rq):
-    to[${r // 2 * 2 * lanes_q + r % 2}] = s${r}_${i};
+    to[${r // 2 * 2 * lanes_q + r % 2 * (8 if matrix_units else 1)}] = s${r}_${i};
 %endfor
   }
 %endfor

@@ -13,6 +13,7 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
+from ..kernels.smap_shared import local_bytes
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import open_size, round_up
@@ -65,9 +66,10 @@ class Sweeps:
         self.layout = "shared" if self.regressors >= int(chosen.parameters["share_from"]) else "lanes"
         self._values = {"lanes": {**specialisation, **chosen.parameters}}
         if self.layout == "shared":
-            chosen = parameters(spec("smap_shared"), specialisation, info, sizes)
-            self._values["shared"] = shared = {**specialisation, **chosen.parameters}
-            while shared["tile"] > 8 and self._local_bytes() > quirks_for(info).local_bytes:
+            summing = {**specialisation, "matrix_units": quirks_for(info).matrix_units}
+            chosen = parameters(spec("smap_shared"), summing, info, sizes)
+            self._values["shared"] = shared = {**summing, **chosen.parameters}
+            while shared["tile"] > 8 and local_bytes(shared) > quirks_for(info).local_bytes:
                 shared["tile"] //= 2
             fitted = {**chosen.parameters, "tile": shared["tile"]}
             adjusted(chosen, fitted, "a tile of library rows must fit into local memory")
@@ -152,13 +154,6 @@ class Sweeps:
         """Work-groups that share the sums of a tile."""
         v = self._values[layout]
         return 1 if layout == "lanes" else -(-(self.entries - 3) // (int(v["lanes_p"]) * int(v["rp"])))
-
-    def _local_bytes(self) -> int:
-        """Local memory of a work-group of the shared layout."""
-        v = self._values["shared"]
-        width = min(int(v["lanes_p"]) * int(v["rp"]), self.entries + 2 * int(v["lanes_p"]))
-        row_bytes = 8 * (self.regressors + 1 + self.rows("shared") + width) + 4
-        return int(v["tile"]) * (row_bytes + round_up(int(v["coordinates"]), 4) * np.dtype(self.dtype).itemsize)
 
     def align(self, layout: str) -> int:
         """Blocks of query rows are padded to a multiple of this."""

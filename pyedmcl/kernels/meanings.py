@@ -31,7 +31,7 @@ MEANINGS = {
     "listed": "open cells are listed, and decided on the host",
     "m": "coordinates of a point",
     "masked": "a library mask says which rows may be neighbours",
-    "matrix_units": "products are made on matrix units, nearly as precise as float32",
+    "matrix_units": "products are made on matrix units",
     "local_sums": "what of sums waits in local memory between chunks: 0 nothing, 1 what rounding left, 2 all of them",
     "merged": "row groups of the library that count as one in the bound, for each dimension",
     "metric": "distance of two points: a row of pyedmcl/recurrence/metrics.py",

@@ -1,6 +1,6 @@
 """S-map's moments for many regressors: work-items of a group share the sums of a tile of query rows."""
 
-from ..codegen.spec import Constraint, KernelSpec, Tunable
+from ..codegen.spec import Constraint, KernelSpec, Tunable, Values
 from .smap import MOMENTS
 
 
@@ -8,6 +8,23 @@ def _slices(v: dict[str, int]) -> int:
     """Work-items that compute weights for the same query row; 0 where they do not come out even."""
     queries = v["wg"] // v["lanes_p"] * v["rq"]
     return v["wg"] // queries if queries and v["wg"] % queries == 0 else 0
+
+
+def local_bytes(v: Values) -> int:
+    """Local memory of a group."""
+    regressors, queries = int(v["regressors"]), int(v["wg"] // v["lanes_p"] * v["rq"])
+    near = -(-int(v["coordinates"]) // 4) * 4 * (4 if v["dtype"] == "float32" else 8) + 4
+    if v["matrix_units"]:  # states and regressors of three tiles, weights of two, with room so that banks differ
+        of_rows = int(v["coordinates"]) * queries * (4 if v["dtype"] == "float32" else 8)
+        return int(v["tile"]) * (3 * (8 * (regressors + 16) + near) + 2 * 8 * (queries + 4)) + of_rows
+    sums = regressors * (regressors + 1) // 2 + regressors
+    width = min(int(v["lanes_p"] * v["rp"]), sums + 2 * int(v["lanes_p"]))
+    return int(v["tile"]) * (8 * (regressors + 1 + queries + width) + near)
+
+
+def _sub(v: Values) -> int:
+    """Work-items along the sums, of the 32 that run in step; matrix units prescribe four."""
+    return 4 if v["matrix_units"] else int(v["sub_p"])
 
 
 SPEC = KernelSpec(
@@ -21,7 +38,7 @@ SPEC = KernelSpec(
             n_slots, task_begin; moment* moments)
     """,
     launches=MOMENTS.format(name="smap_shared", tile_rows="wg / lanes_p * rq"),
-    specialisation=("coordinates", "regressors", "limited", "dtype"),
+    specialisation=("coordinates", "regressors", "limited", "matrix_units", "dtype"),
     tunables=(
         Tunable("wg", (64, 128, 256), {"cpu": 64, "gpu": 256}, "work-items of a group"),
         Tunable("lanes_p", (8, 16, 32), {"cpu": 32, "gpu": 32}, "work-items along the sums of a query row"),
@@ -36,8 +53,12 @@ SPEC = KernelSpec(
         Constraint(lambda v: v["wg"] % v["lanes_p"] == 0, "work-items must fill a rectangle of query rows by sums"),
         Constraint(lambda v: _slices(dict(v)) > 0, "query rows must share the work-items evenly"),
         Constraint(
-            lambda v: v["lanes_p"] % v["sub_p"] == 0 and v["wg"] // v["lanes_p"] % (32 // v["sub_p"]) == 0,
+            lambda v: v["lanes_p"] % _sub(v) == 0 and v["wg"] // v["lanes_p"] % (32 // _sub(v)) == 0,
             "the work-items that run in step form a rectangle of query rows by sums",
+        ),
+        Constraint(
+            lambda v: not v["matrix_units"] or (v["sub_p"], v["steps"]) == (8, 2),
+            "matrix units prescribe which work-items run in step and how sums are unrolled: these two change nothing",
         ),
         Constraint(lambda v: v["rp"] % 2 == 0, "sums are taken in pairs"),
         Constraint(lambda v: v["tile"] >= _slices(dict(v)), "the last sums need a row of the tile for each slice"),

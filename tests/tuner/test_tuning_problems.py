@@ -61,7 +61,10 @@ SMALL = {
         1,
     ),
     "smap": ({"coordinates": 3, "regressors": 4, "limited": False, "dtype": "float32"}, {"library": 120}, 1),
-    "smap_shared": ({"coordinates": 8, "regressors": 9, "limited": False, "dtype": "float32"}, {"library": 120}, 1),
+    "smap_shared": (
+        {"coordinates": 8, "regressors": 9, "limited": False, "matrix_units": False, "dtype": "float32"},
+        {"library": 120}, 1,
+    ),
     "smap_scale": ({"coordinates": 3, "limited": True, "dtype": "float32"}, {"library": 120}, 2),
     "smap_solve": ({"coordinates": 3, "regressors": 4, "dtype": "float32"}, {"library": 120}, 2),
     "smap_white": ({"E": 3, "gaps": False, "penalised": False, "dtype": "float32"}, {"rows": 120}, 2),

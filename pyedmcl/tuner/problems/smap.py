@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
+from ...device.quirks import quirks_for
 from ...engines.smap import LocalFits
 from ...engines.smap_basis import basis_of
 from ...reference import smap as oracle
@@ -58,7 +59,10 @@ class SmapProblem(OneWayProblem):
         """A case of ``n`` library rows, or a part of so many."""
         n = n or _rows(info)
         n = n if part == 1 else max(n // part, 300)
-        specialisation = {"coordinates": E, "regressors": E + 1, "limited": limited, "dtype": dtype}
+        specialisation = {
+            "coordinates": E, "regressors": E + 1, "limited": limited, "matrix_units": quirks_for(info).matrix_units,
+            "dtype": dtype,
+        }  # fmt: skip
         return self.named(
             f"E={E}", f"{n:,} rows", f"{thetas} theta", f"knn={_KNN}" * limited, "ridge" * ridge,
             rows=n, thetas=thetas, ridge=ridge, given=specialisation,
