@@ -111,9 +111,9 @@ def _middles(values: NDArray[Any], target: np.dtype[Any]) -> NDArray[np.float64]
         exact = _held(sample, target, axis=1)
         if len(x) > sample.shape[1] and exact.any():  # of most series the sample has shown that they are not
             exact[exact] = _held(x[:, exact], target, axis=0)
-        whole = np.flatnonzero(~exact & ~gaps)
-        if whole.size:
-            out[part.start + whole] = _medians(sample[whole])
+        gapless = np.flatnonzero(~exact & ~gaps)
+        if gapless.size:
+            out[part.start + gapless] = _medians(sample[gapless])
         for each in np.flatnonzero(~exact & gaps):
             present = sample[each][~np.isnan(sample[each])]
             out[part.start + each] = np.median(present) if present.size else 0.0

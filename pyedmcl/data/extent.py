@@ -38,15 +38,15 @@ def extent(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 def _extent(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     n_steps, n = values.shape
     fold = min(max(_WIDE // n, 1), n_steps)
-    whole = n_steps // fold * fold
-    wide = values[:whole].reshape(-1, fold * n)  # several steps side by side
+    folded_steps = n_steps // fold * fold
+    wide = values[:folded_steps].reshape(-1, fold * n)  # several steps side by side
     low, high = wide[0].copy(), wide[0].copy()
     rows = max(1, _BLOCK_CELLS // wide.shape[1])
     for start in range(0, len(wide), rows):
         block = wide[start : start + rows]
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
-    rest = values[whole:]
+    rest = values[folded_steps:]
     low = np.concatenate([low.reshape(fold, n), rest]).min(axis=0)
     high = np.concatenate([high.reshape(fold, n), rest]).max(axis=0)
     return low, high

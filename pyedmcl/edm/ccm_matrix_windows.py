@@ -96,8 +96,9 @@ def windowed_matrix(
     """
     series = problem.data.series
     cut_in = windows_of(windows, series.n_steps)
-    whole = not problem.data.conditioned.gaps.any()  # windows without gaps have equally many rows
-    parts = (part_of(problem.data, start, cut_in.width) for start in (cut_in.starts[:1] if whole else cut_in.starts))
+    without_gaps = not problem.data.conditioned.gaps.any()  # windows without gaps have equally many rows
+    starts = cut_in.starts[:1] if without_gaps else cut_in.starts
+    parts = (part_of(problem.data, start, cut_in.width) for start in starts)
     try:
         most = min(most_rows(replace(problem, data=part)) for part in parts)
         sizes = library_sizes(lib_sizes, problem, most)

@@ -73,15 +73,15 @@ def _fewest(regression: Regression) -> int | None:
 
 def fit_rows(engine: LocalFits, regression: Regression, thetas: Doubles, *, singular_values: bool = False) -> Fits:
     """Fits around all rows of a regression; NaN where a row touches a gap."""
-    whole = complete_rows(regression.points)
-    if whole.all():
+    complete = complete_rows(regression.points)
+    if complete.all():
         return engine.fit(regression.points, regression.rows, thetas, singular_values=singular_values)
-    filled = Fits.empty(len(thetas), len(whole), regression.points.shape[1] + 1, singular_values)
-    if not whole.any():
+    filled = Fits.empty(len(thetas), len(complete), regression.points.shape[1] + 1, singular_values)
+    if not complete.any():
         return filled
-    fits = engine.fit(regression.points[whole], regression.rows[whole], thetas, singular_values=singular_values)
+    fits = engine.fit(regression.points[complete], regression.rows[complete], thetas, singular_values=singular_values)
     for into, values in zip(filled.arrays(), fits.arrays(), strict=True):
-        into[:, whole] = values
+        into[:, complete] = values
     return replace(filled, redone=fits.redone)
 
 

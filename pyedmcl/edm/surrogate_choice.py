@@ -74,8 +74,8 @@ class Choice:
     def maker(self, values: Doubles) -> Maker:
         """What makes surrogates of these values."""
         present = np.isfinite(values)
-        whole = bridged(values)
-        begin, rest = whole[0], np.diff(whole) if self.steps else whole
+        filled = bridged(values)
+        begin, rest = filled[0], np.diff(filled) if self.steps else filled
         kept = np.isfinite(np.diff(values)) if self.steps else present
         base = np.zeros(len(rest))
         if self.trend:
@@ -170,17 +170,17 @@ def _without_cycle(values: Doubles) -> tuple[Choice, bool]:
     gaps = int((~present).sum())
     if present.sum() < _LEAST or float(np.ptp(values[present])) == 0:
         return Choice(0, False, False, gaps), False
-    whole = bridged(values)
-    steps = wanders(whole)
-    rest, kept = (np.diff(whole), present[1:] & present[:-1]) if steps else (whole, present)
+    filled = bridged(values)
+    steps = wanders(filled)
+    rest, kept = (np.diff(filled), present[1:] & present[:-1]) if steps else (filled, present)
     trend = not steps and explained(rest, line(rest, kept), kept) > _TREND_SHARE
     return Choice(0, trend, steps, gaps), True
 
 
 def _level(values: Doubles, steps: bool) -> tuple[Doubles, Mask]:
     """Values, or steps from row to row, less their trend; and which of them are there."""
-    whole, present = bridged(values), np.isfinite(values)
-    rest, kept = (np.diff(whole), present[1:] & present[:-1]) if steps else (whole, present)
+    filled, present = bridged(values), np.isfinite(values)
+    rest, kept = (np.diff(filled), present[1:] & present[:-1]) if steps else (filled, present)
     return rest - line(rest, kept), kept
 
 

@@ -120,12 +120,12 @@ def _labels(series: Series) -> Iterator[Remark]:
 
 def _copies(names: tuple[str, ...], columns: list[Doubles]) -> Iterator[Remark]:
     """Series that are the same but for their unit, their level, and a shift of some rows."""
-    whole = np.stack([_unit(bridged(column)) for column in columns])
-    n = whole.shape[1]
+    scaled = np.stack([_unit(bridged(column)) for column in columns])
+    n = scaled.shape[1]
     group, shifted = np.arange(len(names)), np.zeros(len(names), bool)
     for lag in range(_SHIFT + 1):
-        early, late = (np.stack([_unit(row) for row in part]) for part in (whole[:, : n - lag], whole[:, lag:]))
-        for begin in range(0, len(whole), _TOGETHER):
+        early, late = (np.stack([_unit(row) for row in part]) for part in (scaled[:, : n - lag], scaled[:, lag:]))
+        for begin in range(0, len(scaled), _TOGETHER):
             near = np.argwhere(np.abs(early[begin : begin + _TOGETHER] @ late.T) > _LIKELY)
             for place, other in near.tolist():
                 one = begin + place
@@ -181,10 +181,10 @@ def _few_returns(columns: dict[str, Doubles]) -> Iterator[Remark]:
         present = np.isfinite(values)
         if not present.any() or float(np.ptp(values[present])) == 0:
             continue
-        whole = bridged(values)
-        rest = whole - line(whole, present)
+        filled = bridged(values)
+        rest = filled - line(filled, present)
         passes = int(np.count_nonzero(np.diff(rest > rest.mean())))
-        if passes < _PASSES and not wanders(whole):
+        if passes < _PASSES and not wanders(filled):
             few.append(name)
     if few:
         yield Remark(

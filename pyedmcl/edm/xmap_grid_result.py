@@ -225,8 +225,8 @@ class GridChoice(Result):
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row for each pair of two series, with other axes, both roles, rho and the choice."""
         frame = _table(self, rho=self.rho, **{self.axis: self.chosen})
-        whole = self.axis != "theta" and not frame[self.axis].isna().any()
-        return frame.astype({self.axis: int}) if whole else frame
+        without_gaps = self.axis != "theta" and not frame[self.axis].isna().any()
+        return frame.astype({self.axis: int}) if without_gaps else frame
 
     def plot(self, path: str | None = None) -> Any:
         """Heat map of the skill; saved to ``path`` if given. Needs matplotlib."""

@@ -74,10 +74,10 @@ def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
     series, n, tau, Tp, radius = problem.data.series, len(data.values), data.tau, data.Tp, data.exclusion_radius
     short: list[str] = []
     gappy = problem.data.conditioned.gaps
-    whole = data.asked is None and not gappy.any()
+    without_gaps = data.asked is None and not gappy.any()
     for E, pattern in sorted({*zip(data.E.tolist(), data.gap_pattern.tolist(), strict=True)}):
         first, end = max((E - 1) * tau, -Tp), min(n, n - Tp)
-        if whole and pattern not in data.library_masks and fewest_of_all(max(end - first, 0), radius) > E:
+        if without_gaps and pattern not in data.library_masks and fewest_of_all(max(end - first, 0), radius) > E:
             continue
         mask = data.library_masks.get(pattern, np.ones(n, bool))
         asked = np.ones(n, bool) if data.asked is None else data.asked

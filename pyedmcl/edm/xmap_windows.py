@@ -98,13 +98,13 @@ class XmapWindowsEngine:
         # Gaps rule out rows of their own window; folds, fits and measures of predictions have engines of their own.
         alone = sides[0] | sides[1] | (p.fits is not None or p.measured or bool(p.folds))
         if not alone.all():
-            whole = np.flatnonzero(~alone)
-            values = _some(libraries, whole, n)
+            together = np.flatnonzero(~alone)
+            values = _some(libraries, together, n)
             skill, used, searched = window_skill(self._executor, WindowData(
-                values, values if p.targets is None else _some(targets, whole, n), E[whole], p.tau, p.Tp,
-                p.exclusion_radius, p.knn, p.search, self._overlapping(libraries, block, whole),
+                values, values if p.targets is None else _some(targets, together, n), E[together], p.tau, p.Tp,
+                p.exclusion_radius, p.knn, p.search, self._overlapping(libraries, block, together),
             ))  # fmt: skip
-            rho[whole] = skill
+            rho[together] = skill
             record = record.joined(Record(used, "", tuple(searched)))
         for window in np.flatnonzero(alone):
             rho[window], new_record = self._alone(libraries, targets, int(window), n, E[window])

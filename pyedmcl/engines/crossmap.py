@@ -161,7 +161,7 @@ class CrossMap:
         pattern = np.zeros(self.n, int) if data.gap_pattern is None else data.gap_pattern
         pattern = np.broadcast_to(pattern, self._E.shape)
         self._orders = [
-            np.lexsort((np.arange(self.n), E, own)) for E, own in zip(self._E, pattern, strict=True)
+            np.lexsort((np.arange(self.n), E, pattern_of)) for E, pattern_of in zip(self._E, pattern, strict=True)
         ]
         self.compact = np.zeros(self._E.shape, bool)
         if data.compact:
@@ -169,10 +169,10 @@ class CrossMap:
         for number in sorted(set(pattern.ravel().tolist())):
             lookups: dict[int, list[tuple[int, TargetClass]]] = defaultdict(list)
             for layer, order in enumerate(self._orders):
-                E, own = self._E[layer][order], pattern[layer][order] == number
+                E, in_pattern = self._E[layer][order], pattern[layer][order] == number
                 compact = self.compact[layer][order]
-                for dim, half in sorted({*zip(E[own].tolist(), compact[own].tolist(), strict=True)}):
-                    columns = np.flatnonzero(own & np.equal(E, dim) & (compact == half))
+                for dim, half in sorted({*zip(E[in_pattern].tolist(), compact[in_pattern].tolist(), strict=True)}):
+                    columns = np.flatnonzero(in_pattern & np.equal(E, dim) & (compact == half))
                     lookups[dim].append((layer, TargetClass(dim, int(columns[0]), int(columns[-1]) + 1, half)))
             dims = tuple(sorted(lookups))
             ks = tuple(data.k or dim + 1 for dim in dims)

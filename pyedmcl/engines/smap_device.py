@@ -257,14 +257,14 @@ class Sweeps:
     def _sums(self, tiling: Tiling, n_thetas: int, layout: str) -> None:
         get, v = self.pool.get, self._values[layout]
         m, wg = int(self._fitted.sum()), int(v["wg"])
-        whole = m == len(self._fitted)
+        all_fitted = m == len(self._fitted)
         kernel = build(self.executor, spec("smap" if layout == "lanes" else "smap_shared"), v)
         moments = get("moments", tiling.slots * tiling.rows * n_thetas * self.entries * 8)
         together, blocks = layout == "lanes" and bool(v["tile"]), self._blocks(layout)
         fixed: dict[str, Any] = {
             "query": get("query", 0), "query_rows": get("query_rows", 0), "query_stride": tiling.padded,
-            "library": get("library" if whole else "fitted", 0),
-            "library_rows": get("library_rows" if whole else "fitted_rows", 0), "regressors": get("regressors", 0),
+            "library": get("library" if all_fitted else "fitted", 0),
+            "library_rows": get("library_rows" if all_fitted else "fitted_rows", 0), "regressors": get("regressors", 0),
             "query_z": get("query_z", 0), "n_library": m, "radius": self._reach(), "nearest_of": get("nearest", 0),
             "rate_of": get("rate", 0), "squared_of": get("limit_squared", 0), "row_of": get("limit_row", 0),
             "thetas": get("thetas", 0), "n_thetas": n_thetas, "n_slots": tiling.tiles, "moments": moments,

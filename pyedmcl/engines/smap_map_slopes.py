@@ -115,9 +115,9 @@ def _products(of_rows: Doubles, place: int, ahead: Doubles) -> Doubles:
     """
     n, E, rows = of_rows.shape
     if n < _TOGETHER:
-        whole = np.zeros((_TOGETHER, E, rows))
-        whole[place : place + n] = of_rows
-        of_rows = whole
+        padded = np.zeros((_TOGETHER, E, rows))
+        padded[place : place + n] = of_rows
+        of_rows = padded
     product = of_rows.reshape(_TOGETHER * E, rows) @ ahead
     products: Doubles = product.reshape(_TOGETHER, E, -1)
     return products[place : place + n] if n < _TOGETHER else products

@@ -81,11 +81,11 @@ class Finished:
                     continue
                 begin, self._mark = 0, mark
             try:
-                entries, end, whole = durable.read_journal_from(journal, begin, required=self._checked)
+                entries, end, readable = durable.read_journal_from(journal, begin, required=self._checked)
             except OSError as error:
                 raise StoreError(f"{journal} cannot be read ({error.strerror}): check its permissions") from error
             self._read[journal] = end
-            clean = clean and whole
+            clean = clean and readable
             for entry in entries:
                 block, digest = entry.get("block"), entry.get("sha256")
                 if isinstance(block, int) and 0 <= block < self._n_blocks and isinstance(digest, str):

@@ -32,8 +32,8 @@ def rate_text(rate: float | None, unit: str) -> str:
 
 def duration_text(seconds: float) -> str:
     """``1:02:03``."""
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    whole_seconds = round(seconds)
+    return f"{whole_seconds // 3600}:{whole_seconds // 60 % 60:02d}:{whole_seconds % 60:02d}"
 
 
 @contextmanager

@@ -176,14 +176,14 @@ def _lengths(series: Any) -> Ints:
 
 def _plain(series: Any, room: int) -> NDArray[np.float64] | None:
     """All values of series (n,), with so many NaN behind them; None where some are no such arrays."""
-    whole = isinstance(series, np.ndarray)
-    if not whole and not all(
+    one_array = isinstance(series, np.ndarray)
+    if not one_array and not all(
         isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "fiu" for one in series
     ):
         return None
-    n = series.size if whole else int(_lengths(series).sum())
+    n = series.size if one_array else int(_lengths(series).sum())
     out = np.empty(n + room)
-    if whole:
+    if one_array:
         out[:n].reshape(series.shape)[...] = series
     else:
         np.concatenate(series, out=out[:n], casting="unsafe")
