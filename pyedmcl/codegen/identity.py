@@ -7,6 +7,7 @@ left out, and so is the space between tokens.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -81,6 +82,7 @@ def _canonical_texts(folder: str, name: str) -> list[str]:
     return list(text_of.values())
 
 
+@functools.lru_cache(maxsize=512)  # kernels share most of their headers
 def canonical_text(text: str, *, mako: bool) -> str:
     """The tokens of a text, with what stands between them left out.
 
