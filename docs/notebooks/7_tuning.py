@@ -69,7 +69,7 @@ print(
 
 # %%
 rng = np.random.default_rng(1)
-x = np.sin(np.arange(20_000) * 0.1) + 0.1 * rng.standard_normal(20_000)
+x = np.sin(np.arange(10_000) * 0.1) + 0.1 * rng.standard_normal(10_000)
 
 
 def image():
@@ -106,7 +106,7 @@ print(f"the same image each time: {all(same)}")
 
 # %%
 summary = json.loads(
-    shell("tune recurrence_image --mode rapid --budget 8s --quiet --json")
+    shell("tune recurrence_image --mode rapid --budget 5s --quiet --json")
 )
 device, case = summary["device"], summary["cases"][0]
 n_tried = sum(case["counts"].values())
