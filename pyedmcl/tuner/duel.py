@@ -44,10 +44,7 @@ def compare(
 def winner(
     times: Mapping[str, Sequence[float]], default: str, margin: float = MARGIN, changes: Mapping[str, int] | None = None
 ) -> str | None:
-    """The fastest that beats the defaults by more than noise, or None: the defaults stay.
-
-    Of several that are as fast, the one that changes fewest of the defaults: a parameter that makes no difference here
-    may make one for a problem of another size, which gets the same parameters.
+    """The first of :func:`by_speed` that beats the defaults by more than noise, or None: the defaults stay.
 
     Parameters
     ----------
@@ -67,6 +64,22 @@ def winner(
         ratios = sorted(mine / other for mine, other in zip(times[name], times[default], strict=False))
         if name != default and ratios and median(ratios) < 1.0 - margin and ratios[3 * len(ratios) // 4] < 1.0:
             faster[name] = median(times[name])
-    changed = changes or {}
-    as_fast = [name for name in faster if faster[name] <= (1.0 + margin) * min(faster.values())]
-    return min(as_fast, key=lambda name: (changed.get(name, 0), faster[name]), default=None)
+    return next(iter(by_speed(faster, changes or {}, margin)), None)
+
+
+def by_speed(seconds: Mapping[str, float], changes: Mapping[str, int], margin: float = MARGIN) -> list[str]:
+    """Names, the fastest first; those that are as fast as the fastest one, but for noise, by how little they change.
+
+    A parameter that makes no difference here may make one for a problem of another size, which gets the same
+    parameters.
+
+    Parameters
+    ----------
+    seconds : mapping
+    changes : mapping
+        Name to the number of parameters that are not the defaults.
+    margin : float
+        Part of a time that is noise.
+    """
+    as_fast = (1.0 + margin) * min(seconds.values(), default=0.0)
+    return sorted(seconds, key=lambda name: (max(seconds[name], as_fast), changes.get(name, 0), seconds[name]))

@@ -18,7 +18,7 @@ from ..device.info import DeviceInfo
 from ..tuning.database import Database, new_session
 from ..tuning.key import TuningKey, canonical, tuning_key
 from ..tuning.parameters import source
-from .duel import MARGIN, compare, winner
+from .duel import by_speed, compare, winner
 from .measure import Reply, TrialQuestion
 from .outcome import Backend, Settings, Standing
 from .problem import TuningCase
@@ -282,15 +282,12 @@ class Tuning:
         return any(canonical(start) not in self._trials.judged for start in self._starts)
 
     def _finalists(self) -> list[Candidate]:
-        """The best few that may win. What an earlier tuning found must be right today, too.
-
-        Of those that are as fast as the best one, the ones that change fewest parameters come first.
-        """
+        """The best few that may win. What an earlier tuning found must be right today, too."""
         finalists: list[Candidate] = []
-        may_win = [candidate for candidate in self._trials.judged.values() if candidate.may_win]
-        as_fast = (1.0 + MARGIN) * min((candidate.cost for candidate in may_win), default=0.0)
-        order = lambda c: (0.0, self._changes(c), c.cost) if c.cost <= as_fast else (c.cost, 0, c.cost)  # noqa: E731
-        for candidate in sorted(may_win, key=order):
+        may_win = {name: candidate for name, candidate in self._trials.judged.items() if candidate.may_win}
+        seconds = {name: candidate.cost for name, candidate in may_win.items()}
+        changes = {name: self._changes(candidate) for name, candidate in may_win.items()}
+        for candidate in map(may_win.__getitem__, by_speed(seconds, changes)):
             if len(finalists) == _FINALISTS or candidate.cost > self.standing.default_seconds:
                 break
             if candidate.verified or self.backend.verify(self.case, candidate.given).status == "ok":
