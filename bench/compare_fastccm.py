@@ -132,7 +132,8 @@ def main() -> None:
     command.add_argument("--cases", default=",".join(GOALS))
     command.add_argument("--method", default="smap", choices=("smap", "simplex"))
     command.add_argument("--series", default="maps")
-    command.add_argument("--checked", type=int, default=2, help="libraries, or eights of predictions, that are checked")
+    command.add_argument("--checked", type=int, default=2, help="libraries whose errors are found; 0 for none. Of one "
+                         "series it is eight predictions for each.")  # fmt: skip
     command.add_argument("--precision", default="full", help="several, with commas between them")
     command.add_argument("--ours-only", action="store_true")
     options = command.parse_args()

@@ -165,12 +165,9 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   const int column = 2 * (bundle % ${lanes_p // sub} * ${sub} + place % ${sub});
 %if matrix_units:
   const int row0 = bundle / ${lanes_p // sub} * 16 + place / 4;
-%else:
-  const int row0 = 2 * (bundle / ${lanes_p // sub} * ${bundle // sub} + place / ${sub});
-%endif
-%if matrix_units:
   for (int e = slice; e < COORDINATES; e += SLICES) of_rows[e * ROWS + lane] = query[(size_t)e * query_stride + t0];
 %else:
+  const int row0 = 2 * (bundle / ${lanes_p // sub} * ${bundle // sub} + place / ${sub});
   realv q[COORDINATES];
   _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = query[(size_t)e * query_stride + t0];
 %endif

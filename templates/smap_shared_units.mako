@@ -1,7 +1,7 @@
 ## Parts of smap_shared.cl.mako for matrix units (clkernels/matrix_units_double.clh), which multiply weights of 16 query rows by 8
 ## products of regressors for four library rows at once.
 ##
-##   32 work-items that are executed together: 16 rows times `sixteens`, 8 sums times `eights`
+##   32 work-items that are executed together: `sixteens` blocks of 16 rows, `eights` blocks of 8 sums; in each of them
 ##     work-item i: weights of rows i / 4 and i / 4 + 8 for library row i % 4
 ##                  product of regressors number i / 4 for library row i % 4
 ##                  sums i % 4 * 2 and i % 4 * 2 + 1 of rows i / 4 and i / 4 + 8
@@ -35,8 +35,9 @@
     }
 </%def>
 
-## Adds the products of the tile that lies in `place`, with the weights in `of`, to the sums. `stride` is the distance of the
-## sixteens. A work-item reads the factors of the next four library rows while those of the last four are multiplied.
+## Adds the products of the tile that lies in `place`, with the weights in `of`, to the sums. From one block of sixteen query rows
+## to the next of the same work-item it is `stride` rows. A work-item reads the factors of the next four library rows while those
+## of the last four are multiplied.
 <%def name="multiply(place, of, sixteens, eights, stride)">
         local const moment* restrict v = values + ${place} * VALUE_PLACE + lid % 4 * VALUE_STRIDE;
         local const moment* restrict w = weights + ${of} * WEIGHT_PLACE + lid % 4 * WEIGHT_STRIDE + row0;

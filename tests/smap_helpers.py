@@ -1,4 +1,4 @@
-"""Series and parameters of kernels that tests of S-map's maps use."""
+"""Series, states and parameters of kernels that tests of S-map use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ import numpy as np
 
 N, LENGTH = 5, 200
 MIXED = (3, 1, 5, 3, 1)
+
+
+def between_rows(m, dims, seed=0):
+    """A library of m rows, drawn from 2 m query rows: its states, targets and rows; states and rows of the queries."""
+    rng = np.random.default_rng(seed)
+    states = rng.standard_normal((2 * m, dims)) + 3.0
+    rows = np.sort(rng.choice(2 * m, m, replace=False))
+    y = np.sin(states).sum(axis=1) + 0.1 * rng.standard_normal(2 * m)
+    return states[rows], y[rows], rows, states, np.arange(2 * m)
 
 
 def plain():

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from smap_helpers import between_rows
 
 from pyedmcl.codegen.build import source
 from pyedmcl.device.session import open_device
@@ -26,15 +27,6 @@ def executor(device):
     return open_device(device)
 
 
-def problem(m, dims, seed=0):
-    """A library of m rows among 2 m, and query rows between them."""
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((2 * m, dims)) + 3.0
-    rows = np.sort(rng.choice(2 * m, m, replace=False))
-    y = np.sin(x).sum(axis=1) + 0.1 * rng.standard_normal(2 * m)
-    return x[rows], y[rows], rows, x, np.arange(2 * m)
-
-
 def fitted(executor, case, thetas, **options):
     library, y, rows, points, at = case
     engine = LocalFits(executor, library, y, rows, **{"exclusion_radius": 0, **options})
@@ -48,7 +40,7 @@ def fitted(executor, case, thetas, **options):
 @pytest.mark.parametrize("knn", [None, 1, 7, 60])
 @pytest.mark.parametrize("radius", [-1, 0, 9])
 def test_scales(executor, dtype, knn, radius):
-    library, y, rows, points, at = problem(61, 3)
+    library, y, rows, points, at = between_rows(61, 3)
     engine = LocalFits(executor, library, y, rows, exclusion_radius=radius, knn=knn, dtype=dtype)
     try:
         engine.fit(points, at, np.zeros(1))
@@ -105,7 +97,7 @@ class MomentsFoundError(Exception):
 
 @pytest.mark.parametrize(("layout", "dims"), LAYOUTS, ids=str)
 def test_every_layout_gives_the_moments(executor, monkeypatch, layout, dims):
-    library, y, rows, points, at = problem(45, dims, seed=2)
+    library, y, rows, points, at = between_rows(45, dims, seed=2)
     thetas = [0.0, 1.5, 6.0]
     shared = "rq" in layout
 
@@ -145,7 +137,7 @@ def test_every_layout_gives_the_moments(executor, monkeypatch, layout, dims):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("options", [{}, {"knn": 40}, {"alpha": 0.7}, {"exclusion_radius": 11}], ids=str)
 def test_fits_are_those_of_singular_values(executor, dims, layout, dtype, options):
-    case = problem(80, dims, seed=3)
+    case = between_rows(80, dims, seed=3)
     thetas = [0.0, 0.3, 4.0]
     with using(smap={"share_from": 4 if layout == "shared" else 48}):
         engine, fits = fitted(executor, case, thetas, dtype=dtype, **options)
@@ -194,7 +186,7 @@ def test_solve_is_that_of_the_oracle(executor, layout):
 
 
 def test_blocks_of_rows_change_nothing(executor, monkeypatch):
-    case = problem(40, 3, seed=5)
+    case = between_rows(40, 3, seed=5)
     engine, whole = fitted(executor, case, [0.0, 2.0])
     device = engine.device
     least = device.tiling(device.align("lanes"), 2, "lanes")  # the fewest rows that are computed together

@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from smap_helpers import between_rows
 
 from pyedmcl.codegen.build import source
 from pyedmcl.device.opencl import OpenCLExecutor
@@ -55,15 +56,6 @@ def in_c(text):
     return text.replace("moment sum_w = 0", "local double exchanged[WG * 3];\n  moment sum_w = 0", 1)
 
 
-def problem(m, dims, seed=2):
-    """A library of m rows among 2 m query rows."""
-    rng = np.random.default_rng(seed)
-    points = rng.standard_normal((2 * m, dims)) + 3.0
-    rows = np.sort(rng.choice(2 * m, m, replace=False))
-    y = np.sin(points).sum(axis=1) + 0.1 * rng.standard_normal(2 * m)
-    return points[rows], y[rows], rows, points, np.arange(2 * m)
-
-
 @contextmanager
 def quirk(**changes):
     real = quirks_for
@@ -103,7 +95,7 @@ def test_sums_in_c_are_those_without_matrix_units(one_device, layout, dims, dtyp
     executor = open_device(one_device)
     if executor.info.kind != "cpu":
         pytest.skip("local memory of processors is as large as that of a GPU with matrix units")
-    case, built = problem(45, dims), OpenCLExecutor.build
+    case, built = between_rows(45, dims), OpenCLExecutor.build
     with quirk(matrix_units=False):
         moments, predicted = sums(executor, case, {**UNITS, **layout}, dtype, **options)
     in_place = lambda self, text, flags=(): built(self, in_c(text) if "PRODUCT_OF_DOUBLES" in text else text, flags)  # noqa: E731
@@ -122,7 +114,7 @@ def test_matrix_units_give_the_same_bits(one_device, layout, dims, dtype, option
     executor = open_device(one_device)
     if not quirks_for(executor.info).matrix_units:
         pytest.skip("matrix units of this device are not used")
-    case, layout = problem(700, dims), {**UNITS, **layout}
+    case, layout = between_rows(700, dims), {**UNITS, **layout}
     on_units, predicted_on_units = sums(executor, case, layout, dtype, **options)
     with quirk(matrix_units=False):
         moments, predicted = sums(executor, case, layout, dtype, **options)
