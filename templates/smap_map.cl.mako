@@ -21,6 +21,8 @@
 ##   E             embedding dimension: values in a state
 ##   gaps          a library or target has gaps, so that not all rows count
 ##   matrix_units  products are made on matrix units
+##   halves        matrix units multiply numbers that are split into halves, with less precision; else they compute in
+##                 double
 ##   dtype         number type of data and distances: float32 or float64
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes         rows whose H a work-item makes at once (1 4 8 16; 16, 1)
@@ -69,13 +71,18 @@ state = -(-(2 * E + gaps) // 4) * 4
 #define TARGETS ${columns}
 #define STEP ${step}
 #define PIECES 6  // numbers of a tile of rows, by column
-#define BRANCHING_ROOT  // the other one takes registers that p needs
+%if matrix_units:
+#include "matrix_units.clh"
+#define EXP2_OF_WEIGHT NEAR_EXP2
+%endif
+%if not matrix_units:
+#define ROOT_OF_DISTANCE sqrt  // the other one takes registers that p needs
+%elif halves:
+#define ROOT_OF_DISTANCE NEAR_ROOT
+%endif
 #include "smap_map.clh"
 #include "reduce.clh"
 #include "moment.clh"
-%if matrix_units:
-#include "matrix_units.clh"
-%endif
 
 ${units.kernels() if matrix_units else portable()}
 ${sums.score()}

@@ -55,7 +55,7 @@ class MapShape:
     dtype : str
         Of states, distances and products.
     compact : bool
-        Products may be made on matrix units, where the device has them.
+        Where the device has matrix units, these may multiply with less precision.
     """
 
     n_steps: int
@@ -139,11 +139,13 @@ class MapKernels:
         sizes = {"rows": shape.n_steps, "targets": end - begin}
         specialisation: dict[str, Any] = {"E": E, "gaps": shape.gaps, "dtype": shape.dtype}
         solving = {**specialisation, "penalised": shape.penalised, "slopes": shape.slopes}
-        choice = parameters(spec("smap_map"), {**specialisation, "matrix_units": False}, info, sizes)
+        anywhere = {**specialisation, "matrix_units": False, "halves": False}
+        choice = parameters(spec("smap_map"), anywhere, info, sizes)
         specialisation["matrix_units"] = self.on_matrix_units
+        specialisation["halves"] = halves = self.on_matrix_units and shape.compact
         chosen = dict(choice.parameters)
         if self.on_matrix_units:
-            chosen = on_matrix_units(E, end - begin)
+            chosen = on_matrix_units(E, end - begin, halves)
         else:
             for name in ("target_tiles", "vectors"):
                 while chosen[name] > 1 and tile_columns(chosen) // 2 >= end - begin:
@@ -159,8 +161,7 @@ class MapKernels:
     @property
     def on_matrix_units(self) -> bool:
         """Whether predictions are made on matrix units."""
-        shape = self.shape
-        return shape.compact and shape.dtype == "float32" and quirks_for(self.executor.info).matrix_units
+        return self.shape.dtype == "float32" and quirks_for(self.executor.info).matrix_units
 
     def bytes_of_library(self, each: TargetClass) -> dict[str, int]:
         """What one library needs on the device, by buffer."""
@@ -304,10 +305,10 @@ class MapKernels:
         """The targets of a class as matrix units need them."""
         shape, eights = self.shape, each.sums_stride // 8
         first, m, _ = shape.extent(each.E)
-        made = {
-            "arranged": self._pool.get("arranged", round_up(m, int(each.map["step"])) * each.sums_stride * shape.item),
-            "scales": self._pool.get("scales", each.sums_stride * shape.item),
-        }
+        needs = {"arranged": round_up(m, int(each.map["step"])) * each.sums_stride * shape.item}
+        if each.map["halves"]:
+            needs["scales"] = each.sums_stride * shape.item
+        made = {name: self._pool.get(name, nbytes) for name, nbytes in needs.items()}
         kernel = build(self.executor, spec("smap_map"), each.map, "smap_arrange")
         self.executor.launch(
             kernel, (eights * 256,), (256,), targets=targets, target_stride=stride, first=first + shape.Tp, n_rows=m,

@@ -15,16 +15,17 @@ ON_MATRIX_UNITS = {
     "target_tiles": 1, "step": 64, "rows_local": False,
 }  # fmt: skip
 _PRESCRIBED = ("lanes", "width", "rows_each", "target_lanes", "row_tiles", "target_tiles")
-# Products side by side. A group of 512 work-items has 128 registers for each, which hold 13; one of 256 has 255.
-_OF_512, _OF_256 = 13, 25
+# Products side by side. A group of 512 work-items has 128 registers for each, which hold 13 of halves; one of 256 has 255, which
+# hold 25, or 20 in double, of which a group of 128 leaves room for a second one.
+_OF_512, _OF_256, _IN_DOUBLE = 13, 25, 20
 _MOST_IN_REGISTERS = 6  # E, up to which what H is made of fits into registers, too
 
 
-def on_matrix_units(E: int, n_targets: int) -> dict[str, Any]:
+def on_matrix_units(E: int, n_targets: int, halves: bool) -> dict[str, Any]:
     """The parameters that matrix units prescribe: as few blocks of targets as can be, all about as wide."""
     eights = -(-n_targets // 8)
-    vectors = -(-eights // -(-eights // _OF_256))
-    row_lanes = 128 if vectors <= _OF_512 else 64
+    vectors = -(-eights // -(-eights // (_OF_256 if halves else _IN_DOUBLE)))
+    row_lanes = (128 if vectors <= _OF_512 else 64) if halves else 32
     return {**ON_MATRIX_UNITS, "vectors": vectors, "row_lanes": row_lanes, "rows_local": E > _MOST_IN_REGISTERS}
 
 
@@ -73,19 +74,17 @@ def fit(chosen: dict[str, Any], given: Mapping[str, Any], local: int) -> None:
             chosen[name] //= 2
 
 
-_ARRANGE = """
-    smap_arrange(const real* targets; int target_stride, first, n_rows, column_begin, column_end; uint* arranged;
-        real* scales)
-"""
-
-
 def _arguments(v: Values) -> str:
-    units = v.get("matrix_units")
+    units, halves = v.get("matrix_units"), v.get("halves")
+    arrange = f"""
+        smap_arrange(const real* targets; int target_stride, first, n_rows, column_begin, column_end; uint* arranged
+            {"; real* scales" if halves else ""})
+    """
     return f"""
-        {_ARRANGE if units else ""}
+        {arrange if units else ""}
         smap_map(const real* states, columns, fits; int n_rows, n_padded, first_tile, n_tiles, radius;
             const real* targets; int target_stride, first, column_begin, column_end;
-            {"const uint* arranged; const real* scales;" if units else ""} real* sums; int sums_stride)
+            {"const uint* arranged;" if units else ""} {"const real* scales;" if halves else ""} real* sums; int sums_stride)
         smap_score(const real* sums; int sums_stride, n_tiles, column_begin, column_end; const int* target_of;
             int first_library, rho_stride; real* rho)
     """
@@ -118,7 +117,7 @@ SPEC = KernelSpec(
           target_of: column_end
           rho: (first_library + libraries) * rho_stride
     """,
-    specialisation=("E", "gaps", "matrix_units", "dtype"),
+    specialisation=("E", "gaps", "matrix_units", "halves", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "rows whose H a work-item makes at once"),
         Tunable("width", (2, 4, 8, 16), {"cpu": 16, "gpu": 4}, "adjacent targets in one vector"),

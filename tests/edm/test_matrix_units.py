@@ -68,11 +68,16 @@ def test_grids_and_folds_have_it(one_device):
 def test_the_text_has_their_instructions_only_where_they_are_used():
     of_device = {"fma": "builtin", "minimum": "fmin"}
     problem = {"E": 3, "gaps": True, "dtype": "float32"}
-    with_units = source(spec("smap_map"), {**problem, **of_device, **ON_MATRIX_UNITS, "matrix_units": True})
+    with_units, in_halves = (
+        source(spec("smap_map"), {**problem, **of_device, **ON_MATRIX_UNITS, "matrix_units": True, "halves": halves})
+        for halves in (False, True)
+    )
     without = source(spec("smap_map"), {
-        **problem, **of_device, **spec("smap_map").defaults("gpu"), "matrix_units": False,
+        **problem, **of_device, **spec("smap_map").defaults("gpu"), "matrix_units": False, "halves": False,
     })  # fmt: skip
-    assert "mma.sync" in with_units and "cp.async" in with_units
+    assert "PRODUCT_IN_DOUBLE(p0_0" in with_units and "PRODUCT_OF_HALVES(p0_0" not in with_units
+    assert "PRODUCT_OF_HALVES(p0_0" in in_halves and "PRODUCT_IN_DOUBLE(p0_0" not in in_halves
+    assert all("mma.sync" in text and "cp.async" in text for text in (with_units, in_halves))
     assert "asm" not in without
 
 

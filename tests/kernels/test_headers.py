@@ -174,7 +174,7 @@ def test_roots_of_distances_are_rounded_correctly_from_their_inverses(one_device
 #include "smap_map.clh"
 """
     found = run_fragment(
-        one_device, head, "  out[i] = root_of_distance(x[i]);", {"x": x}, {"out": np.zeros(n, np.float32)}, items=n,
+        one_device, head, "  out[i] = ROOT_OF_DISTANCE(x[i]);", {"x": x}, {"out": np.zeros(n, np.float32)}, items=n,
         dtype="float32", lanes=1, inverse_root=True,
     )["out"]  # fmt: skip
     off = np.abs(found.view(np.int32) - np.sqrt(x).view(np.int32))

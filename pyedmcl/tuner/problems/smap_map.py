@@ -58,7 +58,8 @@ class SmapMapProblem(OneWayProblem):
         if self.kernel == "smap_gram":
             specialisation["slopes"] = False
         if self.kernel == "smap_map":
-            specialisation["matrix_units"] = False  # which prescribe all that could be tuned
+            # Matrix units prescribe all that could be tuned.
+            specialisation.update(matrix_units=False, halves=False)
         return self.named(
             f"E={E}", f"{targets} targets", f"{rows:,} rows", "ridge" * ridge, rows=rows, targets=targets,
             libraries=max(min(most, targets), 1), ridge=ridge, given=specialisation,
