@@ -25,8 +25,10 @@ wg = target_lanes * row_lanes
 rows, columns = wg // 2, 8 * products
 stride = -(-(columns - 8) // 32) * 32 + 8  # of a row of predictions: work-items that store together meet in no bank
 staged = step * (state + columns)  # numbers of a step: the two halves of a target take as much as a float
-parts = max(wg // columns, 1)  # of the rows, when predictions are summed
-summed = -(-rows // parts)  # of them
+# When predictions are summed: columns at once, parts of the rows, and rows of a part.
+at_once = -(-columns // -(-columns // wg))
+parts = max(wg // at_once, 1)
+summed = -(-rows // parts)
 %>
 // Number i of what H needs of row t: its E coordinates, the E of the centre, the E + 1 of g (scaled, so that H has room in the
 // exponents of halves), the distance of the nearest row, and the rate of the weights.
@@ -220,60 +222,63 @@ void smap_map(global const real* restrict states, global const real* restrict co
 %endfor
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  const int column = lid % TARGETS, part = lid / TARGETS, stop = min(ROWS, n_rows - row0);
-  const int mine = part < ${parts} && column_begin + block + column < column_end;
-  local real* restrict own = shared + part * TARGETS + column;
-  // All observations are asked for at once, since each is waited for long, and kept for the second pass. What does not count
-  // is a gap.
-  real observed[${summed}];
-  if (mine) {
-    _Pragma("unroll") for (int i = 0; i < ${summed}; ++i) {
-      const int at = part + i * ${parts};
-      observed[i] = at < stop ? targets[(size_t)(row0 + at) * target_stride + column] : GAP;
+  const int stop = min(ROWS, n_rows - row0);
+  sums += ((size_t)library * n_tiles + tile) * PIECES * sums_stride + block;
+  for (int begin = 0; begin < TARGETS; begin += ${at_once}) {
+    const int column = begin + lid % ${at_once}, part = lid / ${at_once};
+    const int mine = part < ${parts} && column < TARGETS && column_begin + block + column < column_end;
+    local real* restrict own = shared + part * TARGETS + column;
+    // All observations are asked for at once, since each is waited for long, and kept for the second pass. What does not count
+    // is a gap.
+    real observed[${summed}];
+    if (mine) {
+      _Pragma("unroll") for (int i = 0; i < ${summed}; ++i) {
+        const int at = part + i * ${parts};
+        observed[i] = at < stop ? targets[(size_t)(row0 + at) * target_stride + column] : GAP;
 %if gaps:
-      if (at < stop && columns[(size_t)(2 * E) * n_padded + row0 + at] <= 0) observed[i] = GAP;
+        if (at < stop && columns[(size_t)(2 * E) * n_padded + row0 + at] <= 0) observed[i] = GAP;
 %endif
+      }
     }
-  }
-  real n = 0, mean_p = 0, mean_o = 0, pp = 0, oo = 0, po = 0;
+    real n = 0, mean_p = 0, mean_o = 0, pp = 0, oo = 0, po = 0;
 %for names in (("n", "mean_p", "mean_o"), ("pp", "oo", "po")):
-  if (mine) {
-    _Pragma("unroll") for (int i = 0; i < ${summed}; ++i) {
-      if (fabs(observed[i]) >= PRESENT) continue;
-      const real p = memory[(part + i * ${parts}) * ${stride} + column], o = observed[i];
+    if (mine) {
+      _Pragma("unroll") for (int i = 0; i < ${summed}; ++i) {
+        if (fabs(observed[i]) >= PRESENT) continue;
+        const real p = memory[(part + i * ${parts}) * ${stride} + column], o = observed[i];
 %if names[0] == "n":
-      n += 1;
-      mean_p += p;
-      mean_o += o;
+        n += 1;
+        mean_p += p;
+        mean_o += o;
 %else:
-      const real from_p = p - mean_p, from_o = o - mean_o;
-      pp = FUSED(from_p, from_p, pp);
-      oo = FUSED(from_o, from_o, oo);
-      po = FUSED(from_p, from_o, po);
+        const real from_p = p - mean_p, from_o = o - mean_o;
+        pp = FUSED(from_p, from_p, pp);
+        oo = FUSED(from_o, from_o, oo);
+        po = FUSED(from_p, from_o, po);
+%endif
+      }
+%for i, name in enumerate(names):
+      own[${i * parts * columns}] = ${name};
+%endfor
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (mine) {
+%for i, name in enumerate(names):
+      ${name} = 0;
+      for (int k = 0; k < ${parts}; ++k) ${name} += shared[(${i * parts} + k) * TARGETS + column];
+%endfor
+%if names[0] == "n":
+      mean_p /= fmax(n, (real)1);
+      mean_o /= fmax(n, (real)1);
 %endif
     }
-%for i, name in enumerate(names):
-    own[${i * parts * columns}] = ${name};
+    barrier(CLK_LOCAL_MEM_FENCE);
 %endfor
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (mine) {
-%for i, name in enumerate(names):
-    ${name} = 0;
-    for (int k = 0; k < ${parts}; ++k) ${name} += shared[(${i * parts} + k) * TARGETS + column];
-%endfor
-%if names[0] == "n":
-    mean_p /= fmax(n, (real)1);
-    mean_o /= fmax(n, (real)1);
-%endif
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-%endfor
-  if (mine && part == 0) {
-    sums += ((size_t)library * n_tiles + tile) * PIECES * sums_stride + block + column;
+    if (mine && part == 0) {
 %for k, name in enumerate(("n", "mean_p", "mean_o", "pp", "oo", "po")):
-    sums[${k} * (size_t)sums_stride] = ${name};
+      sums[${k} * (size_t)sums_stride + column] = ${name};
 %endfor
+    }
   }
 }
 </%def>

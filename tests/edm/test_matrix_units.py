@@ -81,11 +81,16 @@ def test_the_text_has_their_instructions_only_where_they_are_used():
     assert "asm" not in without
 
 
+# Of numbers that are split into halves, and in double.
+PRECISIONS = pytest.mark.parametrize("precision", ["compact", "full"])
+
+
 @pytest.mark.parametrize("kind", HARD)
-def test_hard_data_err_little(units, kind):
+@PRECISIONS
+def test_hard_data_err_little(units, kind, precision):
     x = HARD[kind]()
     for theta in (0.0, 2.0, 8.0):
-        found = pyedmcl.xmap(x, E=3, theta=theta, device=units, **COMPACT)
+        found = pyedmcl.xmap(x, E=3, theta=theta, device=units, method="smap", precision=precision)
         np.testing.assert_allclose(found.rho, map_rho(x, 3, theta), rtol=0, atol=1e-5, err_msg=f"theta = {theta}")
 
 
@@ -94,17 +99,19 @@ def test_hard_data_err_little(units, kind):
     {"E": 4, "ridge": 0.1},
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("data", [plain, gaps])
-def test_every_shape_errs_little(units, data, options):
+@PRECISIONS
+def test_every_shape_errs_little(units, data, options, precision):
     x = data()
-    found = pyedmcl.xmap(x, theta=2.0, device=units, **options, **COMPACT)
+    found = pyedmcl.xmap(x, theta=2.0, device=units, method="smap", precision=precision, **options)
     full = pyedmcl.xmap(x, theta=2.0, device=units, method="smap", dtype="float64", **options)
     np.testing.assert_allclose(found.rho, full.rho, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("rows", "targets"), [(200, 1), (700, 63), (1100, 130), (2600, 5)])
-def test_tiles_that_are_not_full_err_little(units, rows, targets):
+@pytest.mark.parametrize(("rows", "targets"), [(200, 1), (700, 63), (1100, 130), (300, 160), (2600, 5)])
+@PRECISIONS
+def test_tiles_that_are_not_full_err_little(units, rows, targets, precision):
     x = np.random.default_rng(rows).standard_normal((rows, targets + 2)).cumsum(axis=1)
     asked = {"targets": x[:, 2:], "E": 5, "theta": 1.0, "device": units}
-    found = pyedmcl.xmap(x[:, :2], **asked, **COMPACT)
+    found = pyedmcl.xmap(x[:, :2], **asked, method="smap", precision=precision)
     full = pyedmcl.xmap(x[:, :2], **asked, method="smap", dtype="float64")
     np.testing.assert_allclose(found.rho, full.rho, rtol=0, atol=1e-5)

@@ -136,7 +136,7 @@ def test_rows_in_registers_or_local_memory_and_gaps_err_little(emulated, data, o
     assert errs(emulated, data(), precision, theta=2.0, **options) < largest
 
 
-@pytest.mark.parametrize("targets", [13, 210])
+@pytest.mark.parametrize("targets", [13, 160, 210])
 @LARGEST
 def test_blocks_of_many_targets_err_little(emulated, targets, precision, largest):
     x = np.random.default_rng(targets).standard_normal((330, targets + 2)).cumsum(axis=1)
