@@ -25,9 +25,10 @@ wg = target_lanes * row_lanes
 rows, columns = wg // 2, 8 * products
 stride = -(-(columns - 8) // 32) * 32 + 8  # of a row of predictions: work-items that store together meet in no bank
 staged = step * (state + columns)  # numbers of a step: the two halves of a target take as much as a float
-# When predictions are summed: columns at once, parts of the rows, and rows of a part.
+# When predictions are summed: columns at once, parts of the rows, and rows of a part. In full precision all rows are added up in
+# their order, so that rho of a pair has the same bits whichever targets stand beside it.
 at_once = -(-columns // -(-columns // wg))
-parts = max(wg // at_once, 1)
+parts = max(wg // at_once, 1) if halves else 1
 summed = -(-rows // parts)
 %>
 // Number i of what H needs of row t: its E coordinates, the E of the centre, the E + 1 of g (scaled, so that H has room in the
@@ -99,7 +100,9 @@ void smap_map(global const real* restrict states, global const real* restrict co
               ${"global const real* restrict scales, " if halves else ""}global real* restrict sums, const int sums_stride) {
   // What is staged, and in the end the tile of predictions.
   local real memory[${max(2 * staged, rows * stride)}] __attribute__((aligned(64)));
+%if parts > 1:
   local real shared[3 * ${parts} * TARGETS];
+%endif
 %if rows_local:
   local real of_rows[(3 * E + 3) * ROWS];
 %endif
@@ -227,7 +230,9 @@ void smap_map(global const real* restrict states, global const real* restrict co
   for (int begin = 0; begin < TARGETS; begin += ${at_once}) {
     const int column = begin + lid % ${at_once}, part = lid / ${at_once};
     const int mine = part < ${parts} && column < TARGETS && column_begin + block + column < column_end;
+%if parts > 1:
     local real* restrict own = shared + part * TARGETS + column;
+%endif
     // All observations are asked for at once, since each is waited for long, and kept for the second pass. What does not count
     // is a gap.
     real observed[${summed}];
@@ -257,6 +262,7 @@ void smap_map(global const real* restrict states, global const real* restrict co
         po = FUSED(from_p, from_o, po);
 %endif
       }
+%if parts > 1:
 %for i, name in enumerate(names):
       own[${i * parts * columns}] = ${name};
 %endfor
@@ -267,12 +273,13 @@ void smap_map(global const real* restrict states, global const real* restrict co
       ${name} = 0;
       for (int k = 0; k < ${parts}; ++k) ${name} += shared[(${i * parts} + k) * TARGETS + column];
 %endfor
+%endif
 %if names[0] == "n":
       mean_p /= fmax(n, (real)1);
       mean_o /= fmax(n, (real)1);
 %endif
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
+${"    barrier(CLK_LOCAL_MEM_FENCE);" if parts > 1 else ""}
 %endfor
     if (mine && part == 0) {
 %for k, name in enumerate(("n", "mean_p", "mean_o", "pp", "oo", "po")):

@@ -35,8 +35,8 @@ class Quirks:
         Whether the native inverse square root is so near that one step from it gives the square root of a float
         correctly rounded.
     matrix_units : bool
-        Whether S-map may use matrix units, which are to be written in PTX: for maps those of numbers of type half, for
-        single series those of double precision.
+        Whether S-map may use matrix units, which are to be written in PTX: those of double precision, and for maps of
+        less precision those of numbers of type half.
     draws_waves : bool
         Whether it is so quick in double precision that it draws surrogates sooner than the host.
     defaults_for : str
@@ -302,9 +302,9 @@ TABLE: tuple[Row, ...] = (
     Row(
         lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200)\b", info.name) is not None,
         {"matrix_units": True},
-        "predictions of S-map maps take 0.31 to 0.38 of their time on them, with errors of rho up to 2e-6 instead of "
-        "2e-7, and sums of smap half of it, with the same bits (H200; an H100 passes the same tests); other GPUs of "
-        "NVIDIA have them, too, but were not tried",
+        "on those of doubles predictions of S-map maps take 0.57 to 0.67 of their time, and sums of smap half of it; on "
+        "those of halves maps take 0.31 to 0.38, with errors of rho up to 2e-6 instead of 2e-7 (H200; an H100 passes the "
+        "same tests); other GPUs of NVIDIA have them, too, but were not tried",
     ),
     Row(
         lambda info: info.runtime == "pocl" and re.search(r"x86_64\S*-generic$", info.version) is not None,

@@ -43,7 +43,8 @@ class SmapMapData:
     slopes : ndarray of int (n_targets,), optional
         Mean slopes are wanted: ``in_double`` are the data times 2 to minus these exponents, less a shift.
     compact : bool
-        Predictions may be made on matrix units, where the device has them, which changes rho by up to 1e-5.
+        Predictions may be made with less precision on matrix units, where the device has them, which changes rho by up
+        to 1e-5.
     """
 
     values: NDArray[Any]

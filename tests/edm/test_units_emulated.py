@@ -136,8 +136,15 @@ def test_rows_in_registers_or_local_memory_and_gaps_err_little(emulated, data, o
     assert errs(emulated, data(), precision, theta=2.0, **options) < largest
 
 
-@pytest.mark.parametrize("targets", [13, 160, 210])
-@LARGEST
-def test_blocks_of_many_targets_err_little(emulated, targets, precision, largest):
+@pytest.mark.parametrize(("precision", "targets", "largest"), [("compact", 210, 2e-6), ("full", 290, 5e-7)])
+def test_two_blocks_of_targets_err_little(emulated, precision, targets, largest):
+    """In double a block of 290 has more columns than a group has work-items."""
     x = np.random.default_rng(targets).standard_normal((330, targets + 2)).cumsum(axis=1)
     assert errs(emulated, x[:, :2], precision, targets=x[:, 2:], E=3, theta=1.0) < largest
+
+
+def test_in_double_a_pair_has_the_same_bits_whichever_targets_stand_beside_it(emulated):
+    x = np.random.default_rng(3).standard_normal((200, 23)).cumsum(axis=1)
+    asked = {"method": "smap", "E": 3, "theta": 1.0, "device": emulated}
+    together, alone = pyedmcl.xmap(x, **asked), pyedmcl.xmap(x[:, :2], targets=x[:, [20]], **asked)
+    np.testing.assert_array_equal(together.rho[:2, 20], alone.rho[:, 0])
