@@ -21,8 +21,7 @@
 ##   E             embedding dimension: values in a state
 ##   gaps          a library or target has gaps, so that not all rows count
 ##   matrix_units  products are made on matrix units
-##   halves        matrix units multiply numbers that are split into halves, with less precision; else they compute in
-##                 double
+##   halves        matrix units multiply numbers split into halves, with less precision; else they compute in double
 ##   dtype         number type of data and distances: float32 or float64
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes         rows whose H a work-item makes at once (1 4 8 16; 16, 1)

@@ -302,9 +302,9 @@ TABLE: tuple[Row, ...] = (
     Row(
         lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200)\b", info.name) is not None,
         {"matrix_units": True},
-        "on those of doubles predictions of S-map maps take 0.57 to 0.67 of their time, and sums of smap half of it; on "
-        "those of halves maps take 0.31 to 0.38, with errors of rho up to 2e-6 instead of 2e-7 (H200; an H100 passes the "
-        "same tests); other GPUs of NVIDIA have them, too, but were not tried",
+        "on those of doubles predictions of S-map maps take 0.57 to 0.68 of their time, and sums of smap half of it; "
+        "on those of halves maps take 0.31 to 0.38, with errors of rho up to 2e-6 instead of 2e-7 (H200; an H100 "
+        "passes the same tests); other GPUs of NVIDIA have them, too, but were not tried",
     ),
     Row(
         lambda info: info.runtime == "pocl" and re.search(r"x86_64\S*-generic$", info.version) is not None,

@@ -22,7 +22,7 @@ MEANINGS = {
     "exact": "cells that float32 cannot decide are decided in float64",
     "excluding": "rows near in time are no neighbours of each other (exclusion radius)",
     "gaps": "a library or target has gaps, so that not all rows count",
-    "halves": "matrix units multiply numbers that are split into halves, with less precision; else they compute in double",
+    "halves": "matrix units multiply numbers split into halves, with less precision; else they compute in double",
     "k": "number of neighbours",
     "lanes": "columns of a matrix that a work-item takes: a vector on processors",
     "leaf": "states of a leaf",

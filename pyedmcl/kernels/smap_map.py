@@ -15,8 +15,8 @@ ON_MATRIX_UNITS = {
     "target_tiles": 1, "step": 64, "rows_local": False,
 }  # fmt: skip
 _PRESCRIBED = ("lanes", "width", "rows_each", "target_lanes", "row_tiles", "target_tiles")
-# Products side by side. A group of 512 work-items has 128 registers for each, which hold 13 of halves; one of 256 has 255, which
-# hold 25, or 20 in double, of which a group of 128 leaves room for a second one.
+# Products side by side. Of halves, a group of 512 work-items has 128 registers for each, which hold 13; one of 256 has
+# 255, which hold 25. In double these hold 20, and a group of 128 work-items leaves room for a second one.
 _OF_512, _OF_256, _IN_DOUBLE = 13, 25, 20
 _MOST_IN_REGISTERS = 6  # E, up to which what H is made of fits into registers, too
 
@@ -84,7 +84,8 @@ def _arguments(v: Values) -> str:
         {arrange if units else ""}
         smap_map(const real* states, columns, fits; int n_rows, n_padded, first_tile, n_tiles, radius;
             const real* targets; int target_stride, first, column_begin, column_end;
-            {"const uint* arranged;" if units else ""} {"const real* scales;" if halves else ""} real* sums; int sums_stride)
+            {"const uint* arranged;" if units else ""} {"const real* scales;" if halves else ""}
+            real* sums; int sums_stride)
         smap_score(const real* sums; int sums_stride, n_tiles, column_begin, column_end; const int* target_of;
             int first_library, rho_stride; real* rho)
     """

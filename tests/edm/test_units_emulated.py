@@ -31,7 +31,8 @@ inline float2 from_halves(const uint bits) {
     high = bits_of_halves((float2)(x, y));                                       \\
     low = bits_of_halves((float2)(x, y) - from_halves(high));                    \\
   }
-inline void product_in_double(local uint* all, const int lid, const float* h0, const float* h1, const float4 y, double* sums) {
+inline void product_in_double(local uint* all, const int lid, const float* h0, const float* h1, const float4 y,
+                              double* sums) {
   local float* mine = (local float*)all + lid * 12;
   for (int j = 0; j < 4; ++j) mine[j] = h0[j], mine[4 + j] = h1[j];
   vstore4(y, 0, mine + 8);
@@ -42,8 +43,8 @@ inline void product_in_double(local uint* all, const int lid, const float* h0, c
     for (int k = 0; k < 4; ++k)
       for (int c = 0; c < 2; ++c)
         for (int r = 0; r < 2; ++r)
-          sums[2 * r + c] = fma((double)warp[(row * 4 + k) * 12 + 4 * r + j], (double)warp[((two + c) * 4 + k) * 12 + 8 + j],
-                                sums[2 * r + c]);
+          sums[2 * r + c] = fma((double)warp[(row * 4 + k) * 12 + 4 * r + j],
+                                (double)warp[((two + c) * 4 + k) * 12 + 8 + j], sums[2 * r + c]);
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 inline void product(local uint* all, const int lid, const uint* own, float* sums) {
