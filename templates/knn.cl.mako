@@ -39,16 +39,19 @@
 ##   lanes read past j_end without a check. With Tp > 0 a library is therefore another buffer than its query
 ##   (neighbors/series.py).
 ##
-## Scratch memory of a work-group (GROUP_SCRATCH numbers; GROUP_ROWS = wg * lanes query rows, one of them for each sharer)
+## Scratch memory of a work-group (GROUP_SCRATCH numbers). It has GROUP_ROWS = wg * lanes buffers for each dimension: one for each
+## query row or, with sharers, for each sharer of a query row
 ##
 ##   | dimension 0: 2 * capacities[0] * GROUP_ROWS | dimension 1: 2 * capacities[1] * GROUP_ROWS | ..      | hot rows |
 ##
-##   at first it holds minima of row groups    [minimum][query row]
-##   later it holds candidates, lanes > 1:     [candidate][distances of all query rows, rows of all query rows]
-##                        lanes == 1:          [candidate / 4][query row][distance row, distance row, distance row, distance row]
-##   hot rows, for lanes == 1 only:            [place][query row]
+##   at first it holds minima of row groups    [minimum][buffer]
+##   later it holds candidates, lanes > 1:     [candidate][distances of all buffers, rows of all buffers]
+##                        lanes == 1:          [candidate / 4][buffer][distance row, distance row, distance row, distance row]
+##   hot rows, for lanes == 1 only:            [place][buffer]
 ##
-##   capacities[s] is the size of a buffer in candidates: k, about a quarter more, which the bound lets through, and one step.
+##   capacities[s] is the size of a buffer in candidates: k, 5/8 k times bound_share and 8 for what the bound lets through beside
+##   these, and one step; or more, where the minima need it (capacities of neighbors/plan.py). tests/neighbors/test_scratch.py
+##   holds GROUP_SCRATCH together with the plan, and with what kernels/knn.py tells other programs.
 ##
 ## Tables, one dimension behind another
 ##
@@ -71,8 +74,8 @@
 ##   wg               work-items of a group; they share a tile (1 32 64 128 256; 1, 128)
 ##   unroll           library rows per step: independent chains (1 2 4 8 16; 4, 8)
 ##   tile             library rows staged in local memory; 0: none (0 256 512 1024 2048 4096 8192; 0, 2048)
-##   bound_share      the bound looks at one in so many rows (1 2 3 4 8; 1, 1)
-##   hot              rows that a scalar work-item notes before it sorts them (32 64 128 256 512; 64, 256)
+##   bound_share      the bound looks at one in so many library tiles, or steps without tiles (1 2 3 4 8; 1, 1)
+##   hot              rows that a scalar work-item notes before it compares them again (32 64 128 256 512; 64, 256)
 ##   dims_per_pass    dimensions E that share one sweep (3 5 7 10 20 32; 32, 20)
 ##   groups_per_unit  work-groups per compute unit (2 3 4 6 8 12 16; 4, 6)
 ##   list_registers   longest sorted list kept in registers (4 8 12 24; 8, 24)
@@ -107,7 +110,7 @@ def braces(numbers):
 #define K_MAX ${max(counts)}  // the largest k: the length of lists while they are sorted
 #define LIST_IN_REGISTERS ${int(max(counts) <= list_registers)}
 #define WG ${wg}
-#define GROUP_ROWS ${wg * lanes}
+#define GROUP_ROWS ${wg * lanes}  // buffers of a work-group
 #define SHARERS ${sharers}
 #define QUERY_ROWS ${wg * lanes // sharers}  // query rows of a work-group
 #define UNROLL ${unroll}
@@ -121,6 +124,10 @@ def braces(numbers):
 #define GROUP_SCRATCH ((size_t)GROUP_ROWS * ${2 * sum(capacities) + hot_numbers})
 #include "topk.clh"
 #include "weights.clh"
+%if lanes == 1:
+typedef PASTE(REAL_NAME, 4) real4;
+typedef PASTE(WHOLE_NAME, 4) rowv4;
+%endif
 
 constant int DIM_OF[DIMS] = ${braces(dims)};
 constant int K_OF[DIMS] = ${braces(counts)};

@@ -44,7 +44,7 @@
 %if tile:
       bool later_round = false;
       for (int jt = j_begin; jt < j_end; jt += SHARE * TILE) {
-        if (row_groups == own_of_round) {
+        if (row_groups == own_of_round) {  // all places for minima are taken: the next round begins with the first one
           ${store_unfinished()}
           row_groups = 0;
           later_round = true;
@@ -56,9 +56,10 @@
         const int jt = j_begin, tile_end = j_end;
 %endif
         for (int g = part; g < groups_per_tile; g += SHARERS) {
+          // Lane l has row j + l and misses the first l library rows: a bound over fewer rows still holds.
           for (int j = jt + g * BOUND_STEP; j < tile_end; j += groups_per_tile * BOUND_STEP) {
 %if lanes > 1:
-            if (j > near_begin && j < near_end) continue;  // a bound over fewer rows still holds
+            if (j > near_begin && j < near_end) continue;  // a step near the query is missed as a whole
 %endif
 %if tile:
             local const real* xt = xs + (j - jt + HALO);
@@ -73,7 +74,7 @@
       }
       ${store_unfinished()}
 %if tile:
-      if (later_round) row_groups = own_of_round;
+      if (later_round) row_groups = own_of_round;  // places that the last round did not reach hold minima of earlier ones
 %endif
     }
 

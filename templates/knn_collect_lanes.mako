@@ -73,7 +73,8 @@ void offer(${", ".join(f"realv squared{u}" for u in range(steps_at_once(unroll))
 ## Continues with bound0, bound1, .. of knn_bound.mako, and leaves the candidates in the buffers, their numbers in held[].
 <%def name="sweep()">
     int room = 1 << 30;  // nothing stored yet
-    // Lane l compares with rows l further on: it meets the first one LANES - 1 steps late.
+    // Lane l has row j + l. The sweep begins LANES - 1 rows early, so that the last lane meets j_begin too; rows before it are
+    // left out when a candidate is taken.
     for (int j = j_begin - (LANES - 1); j < j_end; j += UNROLL) {
       {
         ${distances.step(collect)}

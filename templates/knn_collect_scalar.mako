@@ -14,8 +14,6 @@
 <%namespace name="distances" file="knn_distances.mako"/>
 
 <%def name="functions()">
-typedef PASTE(REAL_NAME, 4) real4;
-typedef PASTE(WHOLE_NAME, 4) rowv4;
 #define HOT_AT(n) ((n) * WG)
 
 // Puts row J at squared distance D into the buffer of dimension S. Rows come in ascending order: once K candidates within the

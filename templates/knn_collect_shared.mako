@@ -1,9 +1,10 @@
 ## A part of knn.cl.mako: the second sweep for vectors of query rows (lanes > 1, processors) and three dimensions or more.
 ##
 ## Rows that are near in one dimension are mostly near in others, and so are the next query rows to the next library rows. A
-## step therefore notes only which library rows (diagonals of lanes) any lane wants in any dimension, with one comparison for
-## each pair and dimension, and no branch. Their distances are computed once more, dimension by dimension, and those within the
-## bound are merged into lists by networks that sort all lanes alike: no lane stores anything by itself.
+## step therefore notes only which library rows any lane wants in any dimension, with one comparison for each pair and dimension,
+## and no branch. A row is noted as that of lane 0; lane l has the l-th behind it. Their distances are computed once more,
+## dimension by dimension, and those within the bound are merged into lists by networks that sort all lanes alike: no lane
+## stores anything by itself.
 ##
 ## An entry is (squared distance, row) in one whole number of 64 bits, distance above: their order is that of neighbours
 ## (clkernels/order.clh), since distances are not negative. An empty place is EMPTY_KEY, which is larger than all.
@@ -38,8 +39,8 @@ def cleaning(n):
 
 <%def name="functions()">
 #define BLOCK ${BLOCK}
-#define HOT_ROOM 128  // library rows that are noted before they are looked at
-#define HALF ${min(lanes, 8)}  // lanes whose entries share a vector
+#define NOTED_ROOM 128  // library rows that are noted before they are settled
+#define HALF ${min(lanes, 8)}  // lanes whose entries share a vector: half of 16, or all of fewer
 typedef PASTE(long, HALF) keys;
 #define LOADK(p) PASTE(vload, HALF)(0, p)
 #define EMPTY_KEY (keys)((long)AS_WHOLE_NOWHERE << 32 | 0xffffffffL)
@@ -97,7 +98,7 @@ inline void read_list(global const whole* list, const int k, realv* nearest, row
   }
 }
 
-// Looks at the library rows that were noted (of lane 0; lane l has the l-th behind it): they enter the lists of all dimensions
+// Settles the library rows that were noted (of lane 0; lane l has the l-th behind it): they enter the lists of all dimensions
 // whose bounds they are within, and the bounds sink to what a later row must not exceed to be a neighbour.
 __attribute__((noinline))
 void settle_noted(global const real* restrict x, global const real* restrict y,
@@ -106,8 +107,8 @@ void settle_noted(global const real* restrict x, global const real* restrict y,
 %endif
                   const int* noted, const int n_noted, realv* bounds, global whole* buffer, const int j_begin, const int t0,
                   const int exclusion_radius) {
-  realv squared[HOT_ROOM], queue[HOT_ROOM + BLOCK];
-  int row[HOT_ROOM], queue_row[HOT_ROOM + BLOCK], n = 0, e = 0;
+  realv squared[NOTED_ROOM], queue[NOTED_ROOM + BLOCK];
+  int row[NOTED_ROOM], queue_row[NOTED_ROOM + BLOCK], n = 0, e = 0;
   for (int i = 0; i < n_noted; ++i) {
     const int j = noted[i];
     if (IS_EXCLUDED(t0, j)) continue;
@@ -156,8 +157,9 @@ void settle_noted(global const real* restrict x, global const real* restrict y,
       global long* list = (global long*)(SLOT_BUFFER(CAPACITY_BEFORE[s]));
       for (int i = 0; i < (K_OF[s] + BLOCK - 1) / BLOCK * BLOCK * LANES; i += HALF) PASTE(vstore, HALF)(EMPTY_KEY, 0, list + i);
     }
-    int noted[HOT_ROOM], n_noted = 0;
-    // Lane l compares with rows l further on: it meets the first one LANES - 1 steps late.
+    int noted[NOTED_ROOM], n_noted = 0;
+    // Lane l has row j + l. The sweep begins LANES - 1 rows early, so that the last lane meets j_begin too; rows before it are
+    // left out when noted rows are settled.
     for (int j = j_begin - (LANES - 1); j < j_end; j += UNROLL) {
 %for u in range(unroll):
       rowv is_far${u} = -1;  // a true lane is -1
@@ -170,12 +172,12 @@ void settle_noted(global const real* restrict x, global const real* restrict y,
         noted[n_noted] = j + ${u};
         n_noted += ALLV(is_far${u}) ? 0 : 1;
 %endfor
-        if (n_noted > HOT_ROOM - UNROLL) {
-          ${look()}
+        if (n_noted > NOTED_ROOM - UNROLL) {
+          ${settle()}
         }
       }
     }
-    ${look()}
+    ${settle()}
 </%def>
 
 <%def name="compare(s)">
@@ -184,7 +186,7 @@ void settle_noted(global const real* restrict x, global const real* restrict y,
 %endfor
 </%def>
 
-<%def name="look()">
+<%def name="settle()">
 %for s in range(len(dims)):
           bounds[${s}] = bound${s};
 %endfor

@@ -10,7 +10,8 @@
 #define PENALTY(J) penalty[J]
 %elif masked:
 #define PENALTY(J) penalty_at(penalty, J)
-// Penalties of rows j to j + LANES - 1. There are none before row 0, whose states have no library row anyway.
+// Penalties of rows j to j + LANES - 1. Lanes also meet rows before 0, which have no penalty and are left out by themselves: they
+// read that of row 0.
 inline realv penalty_at(global const real* restrict penalty, const int j) {
   if (j >= 0) return LOADV(penalty + j);
   real each[LANES];

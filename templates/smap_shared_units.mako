@@ -1,24 +1,24 @@
-## Parts of smap_shared.cl.mako for matrix units (clkernels/matrix_units_double.clh), which multiply weights of 16 query rows by 8
-## products of regressors for four library rows at once.
+## Parts of smap_shared.cl.mako for matrix units (clkernels/matrix_units_double.clh), which multiply squared weights of 16 query
+## rows by 8 products of regressors for four library rows at once.
 ##
 ##   32 work-items that are executed together: `sixteens` blocks of 16 rows, `eights` blocks of 8 sums; in each of them
-##     work-item i: weights of rows i / 4 and i / 4 + 8 for library row i % 4
+##     work-item i: squared weights of rows i / 4 and i / 4 + 8 for library row i % 4
 ##                  product of regressors number i / 4 for library row i % 4
 ##                  sums i % 4 * 2 and i % 4 * 2 + 1 of rows i / 4 and i / 4 + 8
 ##
 ## Products of regressors are made by the work-items that multiply them: no other has use for them where the work-items of a group
 ## share the sums.
 
-## Weights of the tile that begins at `start`, which lies in `place`, go to `to`, one of the places for weights. No branch leaves
-## a row out, so that a compiler has the weights of several library rows under way at once.
-<%def name="weigh(start, place, to, at_once)">
+## Squared weights of the tile that begins at `start`, which lies in `tile_place`, go to `weight_place`, one of the places for them.
+## No branch leaves a row out, so that a compiler has the weights of several library rows under way at once.
+<%def name="weigh(start, tile_place, weight_place, at_once)">
     {
       real q[COORDINATES];
       _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = of_rows[e * ROWS + lane];
-      local const real* restrict near_here = near + ${place} * NEAR_PLACE;
-      local const int* restrict rows_here = near_rows + ${place} * TILE;
-      local const moment* restrict targets_here = values + ${place} * VALUE_PLACE + VALUES - 1;
-      local moment* restrict weights_here = weights + ${to} * WEIGHT_PLACE + lane;
+      local const real* restrict near_here = near + ${tile_place} * NEAR_PLACE;
+      local const int* restrict rows_here = near_rows + ${tile_place} * TILE;
+      local const moment* restrict targets_here = values + ${tile_place} * VALUE_PLACE + VALUES - 1;
+      local moment* restrict weights_here = weights + ${weight_place} * WEIGHT_PLACE + lane;
 #pragma unroll ${at_once}
       for (int j = slice; j < TILE; j += SLICES) {
         SQUARED_DISTANCE(squared, local, near_here + j * NEAR_STRIDE);
@@ -35,12 +35,12 @@
     }
 </%def>
 
-## Adds the products of the tile that lies in `place`, with the weights in `of`, to the sums. From one block of sixteen query rows
-## to the next of the same work-item it is `stride` rows. A work-item reads the factors of the next four library rows while those
-## of the last four are multiplied.
-<%def name="multiply(place, of, sixteens, eights, stride)">
-        local const moment* restrict v = values + ${place} * VALUE_PLACE + lid % 4 * VALUE_STRIDE;
-        local const moment* restrict w = weights + ${of} * WEIGHT_PLACE + lid % 4 * WEIGHT_STRIDE + row0;
+## Adds the products of the tile that lies in `tile_place`, with the squared weights in `weight_place`, to the sums. From one block
+## of sixteen query rows to the next of the same work-item it is `stride` rows. A work-item reads the factors of the next four
+## library rows while those of the last four are multiplied.
+<%def name="multiply(tile_place, weight_place, sixteens, eights, stride)">
+        local const moment* restrict v = values + ${tile_place} * VALUE_PLACE + lid % 4 * VALUE_STRIDE;
+        local const moment* restrict w = weights + ${weight_place} * WEIGHT_PLACE + lid % 4 * WEIGHT_STRIDE + row0;
 %for one in (0, 1):
         moment ${", ".join([f"w{one}_{i}" for i in range(2 * sixteens)] + [f"p{one}_{e}" for e in range(eights)])};
 %endfor

@@ -26,7 +26,10 @@ _MEANINGS = {
 
 
 def _bound(v: Values) -> dict[str, str]:
-    """How library rows are grouped for the bound on the k-th distance."""
+    """How library rows are grouped for the bound on the k-th distance, as ``KnnPass`` of ``neighbors/plan.py`` does it.
+
+    ``tests/export/test_kernel_source.py`` holds the two together.
+    """
     step = v["unroll"] * v["bound_share"]
     if not v["tile"]:
         return {"groups_per_tile": f"max(min(enough, ceil_div(searched, {step})), 1)",
@@ -42,6 +45,7 @@ def _bound(v: Values) -> dict[str, str]:
 
 
 def _usage(v: Values) -> Usage:
+    # Sizes are those of KnnPass (neighbors/plan.py), which tests/export/test_kernel_source.py compares with them.
     dims, counts, tau, buffers = v["dims"], v["counts"], v["tau"], v["lanes"] * v["wg"]
     rows = buffers // v["sharers"]
     weights, item = v["emit"] == "weights", 8 if v["dtype"] == "float64" else 4
@@ -118,12 +122,17 @@ SPEC = KernelSpec(
             {"cpu": 0, "gpu": 2048},
             "library rows staged in local memory; 0: none",
         ),
-        Tunable("bound_share", (1, 2, 3, 4, 8), {"cpu": 1, "gpu": 1}, "the bound looks at one in so many rows"),
+        Tunable(
+            "bound_share",
+            (1, 2, 3, 4, 8),
+            {"cpu": 1, "gpu": 1},
+            "the bound looks at one in so many library tiles, or steps without tiles",
+        ),
         Tunable(
             "hot",
             (32, 64, 128, 256, 512),
             {"cpu": 64, "gpu": 256},
-            "rows that a scalar work-item notes before it sorts them",
+            "rows that a scalar work-item notes before it compares them again",
         ),
         Tunable("dims_per_pass", (3, 5, 7, 10, 20, 32), {"cpu": 32, "gpu": 20}, "dimensions E that share one sweep"),
         Tunable("groups_per_unit", (2, 3, 4, 6, 8, 12, 16), {"cpu": 4, "gpu": 6}, "work-groups per compute unit"),

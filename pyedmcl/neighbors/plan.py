@@ -214,6 +214,9 @@ class KnnPass:
 
         An odd number of row groups per tile keeps a periodic series from falling into a few of them. Few row groups per
         tile would keep neighbours in time together, which makes a bound loose.
+
+        For other programs ``kernels/knn.py`` has the same as formulas, which ``tests/export/test_kernel_source.py``
+        compares with these.
         """
         p, unroll, share = self.problem, self.parameters["unroll"], self.parameters["bound_share"]
         n = max(p.library_end - p.library_begin, 1)
@@ -238,7 +241,11 @@ class KnnPass:
 
     @property
     def scratch_bytes(self) -> int:
-        """Scratch memory of one work-group."""
+        """Scratch memory of one work-group.
+
+        It is ``GROUP_SCRATCH`` of ``templates/knn.cl.mako``, as ``tests/neighbors/test_scratch.py`` asserts. For other
+        programs ``kernels/knn.py`` has the same as a formula.
+        """
         nbytes = 2 * sum(self.capacities) * self.problem.itemsize
         if self.parameters["lanes"] == 1:  # rows that are noted for the end of a tile, within which two bytes do
             nbytes += int(self.parameters["hot"]) * (2 if self.parameters["tile"] else 4)
