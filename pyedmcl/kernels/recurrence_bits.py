@@ -20,6 +20,13 @@ _MEANINGS = {
 }  # fmt: skip
 
 
+# What a radius is compared as, and what points must be, of the metrics that compare no plain radius and plain points.
+_COMPARED = {
+    "euclidean": "the square of the radius",
+    "cosine": "twice the radius; points must come embedded, and divided by their length",
+}
+
+
 def _arguments(v: Values) -> str:
     deciding = "double" if v["exact"] else "real"  # the type of what decides open cells
     several = "; int n_radii" if v["n_radii"] > 1 else ""
@@ -34,7 +41,7 @@ def _usage(v: Values) -> Usage:
     reach = 0 if v["embedded"] else (v["m"] - 1) * v["tau"]
     coordinates, several = v["coordinates"], v["n_radii"] > 1
     largest = "1.797e308" if v["dtype"] == "float64" else "3.4028e38"
-    limits = "radius by radius, in the unit of what is compared: the radius, squared for the Euclidean metric"
+    limits = f"radius by radius, in the unit of what is compared: {_COMPARED.get(v['metric'], 'the radius')}"
     if v["per_column"]:
         limits = "of each column, which lies where the column does in y, -1 elsewhere"
     if v["exact"]:

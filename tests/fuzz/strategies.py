@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import pyedmcl
 from pyedmcl.edm.ccm_matrix_result import CcmMatrixResult
+from pyedmcl.recurrence.metrics import METRICS
 from pyedmcl.registry import FUNCTIONS
 
 N = 40  # rows of the series; few, so that a call is quick
@@ -112,7 +113,7 @@ LEGAL = {
     "p_values": one_of([0.1, 0.5], X, np.array([[0.5, np.nan]])),
     "m": st.integers(1, 2), "m_y": one_of(None, 2), "tau_y": one_of(None, 1), "radius": st.floats(0.05, 1),
     "rqa.radius": one_of(0.3, [0.1, 0.2]), "joint_rqa.radius": one_of(0.3), "radius_y": one_of(None, 0.2),
-    "metric": one_of("euclidean", "maximum", "manhattan"), "metric_y": one_of(None, "maximum"),
+    "metric": one_of(*METRICS), "metric_y": one_of(None, *METRICS),
     "theiler": st.integers(0, 2), "lmin": _integers, "vmin": _integers, "wmin": _integers,
     "convention": one_of("pyrqa", "crqa", "recurrenceanalysis"),
     "threshold": one_of("fixed", "fixed", "recurrence_rate"),

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
 from pyedmcl.cli.exits import HELP
+from pyedmcl.recurrence.metrics import METRICS
 
 KIND = "command lines"
 _SECONDS = 100
@@ -70,7 +71,7 @@ LEGAL = {
     "--lags": st.sampled_from(["none", "-1:1", "-2,0"]), "--latest": _INT, "network --budget": st.just("20"),
     "surrogate-test --budget": st.just("20"), "--partial-surrogates": st.just("3"),
     "--n": _INT, "--period": st.just("5"), "--rate": st.just("0.1"), "--radius": st.sampled_from(["0.3", "0.1,0.5"]),
-    "--against": _SERIES, "--m": _INT, "--metric": st.sampled_from(["euclidean", "maximum"]), "--theiler": _INT,
+    "--against": _SERIES, "--m": _INT, "--metric": st.sampled_from(list(METRICS)), "--theiler": _INT,
     "--convention": st.sampled_from(["pyrqa", "crqa"]),
     "--threshold": st.sampled_from(["fixed", "recurrence_rate", "corridor"]),
     "embedding-scan --E": st.sampled_from(["1", "1:2"]), "embedding-scan --tau": st.sampled_from(["1", "1,2"]),

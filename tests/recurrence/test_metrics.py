@@ -16,6 +16,7 @@ from pyedmcl.codegen.build import build
 from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, InputError
+from pyedmcl.export.kernel_source import kernel_source
 from pyedmcl.kernels import spec
 from pyedmcl.recurrence.guard_band import guard_band, shift_and_scale
 from pyedmcl.recurrence.metrics import METRICS, metric_named
@@ -222,3 +223,13 @@ def test_an_unknown_metric_is_refused_everywhere(one_device, name):
 def test_names_of_other_packages_lead_to_ours():
     with pytest.raises(InputError, match="'Cityblock', which is called 'manhattan' here: choose one of"):
         metric_named("Cityblock")
+
+
+@EACH
+def test_an_exported_kernel_says_what_a_radius_is_compared_as(metric):
+    described = kernel_source("recurrence_bits", m=2, metric=metric, target="cpu").description["arguments"]
+    limits = next(argument["meaning"] for argument in described if argument["name"] == "limits")
+    row = metric_named(metric)
+    words = {3.0: "compared: the radius", 6.0: "compared: twice the radius", 9.0: "compared: the square of the radius"}
+    assert words[float(row.limit_of(3.0))] in limits
+    assert ("divided by their length" in limits) == (row.prepare is not None)
