@@ -299,7 +299,7 @@ class CommonExecutor(ABC):
         if any(code in text for code in codes):
             refused = DeviceMemoryError(
                 f"{what}: {text}. {device} has {self.info.global_bytes:,} bytes of memory and "
-                f"{self.info.local_bytes:,} of local memory per work-group; smaller blocks or a lower "
+                f"{quirks_for(self.info).local_bytes:,} of local memory per work-group; smaller blocks or a lower "
                 f"PYEDMCL_MEMORY_FRACTION need less."
             )
             refused.refused = True

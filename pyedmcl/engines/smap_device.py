@@ -13,7 +13,7 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..kernels.smap_shared import local_bytes
+from ..kernels.smap_shared import largest_tile, local_bytes
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import open_size, round_up
@@ -69,8 +69,15 @@ class Sweeps:
             summing = {**specialisation, "matrix_units": quirks_for(info).matrix_units}
             chosen = parameters(spec("smap_shared"), summing, info, sizes)
             self._values["shared"] = shared = {**summing, **chosen.parameters}
-            while shared["tile"] > 8 and local_bytes(shared) > quirks_for(info).local_bytes:
-                shared["tile"] //= 2
+            local = quirks_for(info).local_bytes
+            tile = largest_tile(shared, local)
+            if not tile:
+                raise DeviceMemoryError(
+                    f"a fit of {self.regressors} regressors takes {local_bytes(shared):,} bytes of local memory per "
+                    f"work-group; {info.name} has {local:,}. Fit fewer coordinates, or take parameters of smap_shared "
+                    f"with smaller work-groups."
+                )
+            shared["tile"] = tile
             fitted = {**chosen.parameters, "tile": shared["tile"]}
             adjusted(chosen, fitted, "a tile of library rows must fit into local memory")
         self.parameters = dict(chosen.parameters)

@@ -22,6 +22,13 @@ def local_bytes(v: Values) -> int:
     return int(v["tile"]) * (8 * (regressors + 1 + queries + width) + near)
 
 
+def largest_tile(v: Values, local: int) -> int:
+    """The largest tile up to that of ``v`` with which a group takes at most ``local`` bytes; 0 if there is none."""
+    tiles = next(tunable.values for tunable in SPEC.tunables if tunable.name == "tile")
+    fitting = [t for t in tiles if _slices(dict(v)) <= t <= v["tile"] and local_bytes({**v, "tile": t}) <= local]
+    return max(fitting, default=0)
+
+
 def _sub(v: Values) -> int:
     """Work-items along the sums, of the 32 that run in step; matrix units prescribe four."""
     return 4 if v["matrix_units"] else int(v["sub_p"])

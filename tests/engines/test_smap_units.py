@@ -17,8 +17,9 @@ from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
 from pyedmcl.engines import smap_device
 from pyedmcl.engines.smap import LocalFits
+from pyedmcl.errors import DeviceMemoryError
 from pyedmcl.kernels import spec
-from pyedmcl.kernels.smap_shared import local_bytes
+from pyedmcl.kernels.smap_shared import largest_tile, local_bytes
 from pyedmcl.tuning.parameters import using
 
 THETAS = np.array([0.0, 1.5, 6.0])
@@ -145,3 +146,21 @@ def test_local_memory_is_no_more_than_said(layout, dims, matrix_units):
     values = {**given, **UNITS, **layout, "matrix_units": matrix_units}
     declared = declared_bytes(source(spec("smap_shared"), {**values, "fma": "builtin", "minimum": "fmin"}))
     assert 0.5 * local_bytes(values) < declared <= local_bytes(values)
+
+
+def test_a_tile_fits_into_local_memory_and_has_a_row_for_each_slice():
+    values = {
+        "coordinates": 20, "regressors": 21, "limited": False, "dtype": "float32", "matrix_units": False,
+        **spec("smap_shared").defaults("gpu"),
+    }  # fmt: skip
+    needed = {tile: local_bytes({**values, "tile": tile}) for tile in (8, 16, 32)}
+    assert [largest_tile({**values, "tile": 32}, n) for n in needed.values()] == list(needed)
+    assert largest_tile(values, needed[8] - 1) == 0
+    many_slices = {**values, "rq": 2}  # 16 of them
+    assert largest_tile(many_slices, 1 << 20) == 16
+    assert largest_tile(many_slices, local_bytes({**many_slices, "tile": 8})) == 0
+
+
+def test_too_little_local_memory_is_told_with_its_numbers(one_device):
+    with quirk(local_bytes=1000), pytest.raises(DeviceMemoryError, match=r"10 regressors .* bytes .* has 1,000"):
+        sums(open_device(one_device), between_rows(45, 9), {}, "float32")
