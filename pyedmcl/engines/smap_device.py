@@ -51,7 +51,6 @@ class Sweeps:
         self.regressors = basis.rank + 1
         self.entries = self.regressors * (self.regressors + 1) // 2 + self.regressors + 3
         self.limited = library.knn is not None and library.knn < len(library.rows)
-        self.pool = Pool(executor, "smap", library.x.shape, self.entries, dtype)
         self._numbers = {name: NamedNumber(name, value) for name, value in numbers_of(basis).items()}
         self._whole: Any = np.int64 if dtype == "float64" else np.int32
         self._fitted = np.isfinite(library.y)
@@ -86,6 +85,7 @@ class Sweeps:
         self._given = specialisation
         self._solve = {**solving, **parameters(spec("smap_solve"), solving, info, sizes).parameters}
         self._pacers = {name: Pacer(info, f"smap {name}", library.x.shape[1], dtype) for name in ("scale", *LAYOUTS)}
+        self.pool = Pool(executor, "smap", library.x.shape, self.entries, dtype)
 
     def load(self) -> None:
         """Put the library on the device."""
