@@ -76,7 +76,7 @@ def _usage(v: Values) -> Usage:
         local_size=(group(v),),
         rules=(
             *_PRECISIONS[v["precision"]],
-            "rho is NaN where a side is constant or fewer than two rows have both a prediction and an observation.",
+            "rho is NaN where a side is constant or fewer than three rows have both a prediction and an observation.",
             "A missing value is 1e16; the rows in which a target has one do not count." if v["gaps"] else
             "Targets and libraries have no missing values; another text (gaps) takes these.",
             "Sums over rows are added in an order of their own, so that rho has the same bits on every device.",

@@ -48,8 +48,7 @@ class Staging:
         first, end = scored or (0, self.n_steps)
         self._n_scored = int(end)
         self._scored_from = self._of_each(first)
-        on_processor = quirks_for(executor.info).defaults_for == "cpu"
-        most = _RAW_BYTES_CACHED if on_processor else max(_RAW_BYTES, room // 8)
+        most = _RAW_BYTES_CACHED if quirks_for(executor.info).on_host else max(_RAW_BYTES, room // 8)
         self._columns = max(min(room, most) // max(self.n_steps * values.itemsize, 1), 1)
         self._held = (0, 0)
         self._centred = False  # whether shift and exponent have been computed for the columns on the device

@@ -176,7 +176,7 @@ def recurrence_network(
     rules = CONVENTIONS["recurrenceanalysis"]
     window = max(arguments.window(theiler, rules, points.n, points.n), 1)
     problem = common.problem_of(points, None, options, theiler=window)
-    runner = common.runner_of(device, options)
+    runner = common.runner_of_one(device, options, "a network is counted")
     rated = replace(problem, theiler_everywhere=True)
     sweep = passes_for(runner, rated, rules, points, points, threshold, radii, unit=options.radius_unit)[0]
     degree, closed = count_links(runner.executor, sweep.problem, points.values)

@@ -69,3 +69,8 @@ def test_a_matrix_that_does_not_fit_is_refused_with_the_numbers(one_device, monk
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "100000")
     with pytest.raises(DeviceMemoryError, match="2,000 points needs 504,000 bytes"):
         pyedmcl.recurrence_network(series(2000), radius=1.0, device=one_device)
+
+
+def test_it_is_counted_by_one_device(both_devices):
+    with pytest.raises(InputError, match="device=.*a network is counted by one device"):
+        pyedmcl.recurrence_network(series(100), radius=1.0, device=list(both_devices))

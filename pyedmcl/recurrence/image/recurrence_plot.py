@@ -12,7 +12,6 @@ from ...errors import InputError, shown
 from ...io.on_device import OnDevice
 from ...jobs.device_results import arrays_of, runner_at
 from ...jobs.function import public_function
-from ...jobs.runner import Runner
 from ...launch.delivery import DeviceRows
 from .. import arguments, common
 from ..common import Device, Progress
@@ -120,7 +119,7 @@ def recurrence_plot(
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
     arrays = [] if out is None else arrays_of(out, {"counts": (size, np.int64)})
-    runner = runner_at(arrays, device, options.dtype) if arrays else _one(device, options)
+    runner = runner_at(arrays, device, options.dtype) if arrays else common.runner_of_one(device, options, "a plot is drawn")
     into = DeviceRows.of(arrays[0], runner.executor) if arrays else None
     sweep = passes_for(
         runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
@@ -204,7 +203,7 @@ def distance_plot(
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
     arrays = [] if out is None else arrays_of(out, {"means": (size, np.float64)})
-    runner = runner_at(arrays, device, "float64") if arrays else _one(device, options)
+    runner = runner_at(arrays, device, "float64") if arrays else common.runner_of_one(device, options, "a plot is drawn")
     into = DeviceRows.of(arrays[0], runner.executor) if arrays else None
     other = None if y is None else columns.values
     image = render_image(
@@ -233,13 +232,6 @@ def _sides(x: Any, y: Any, embedding: Embedding, options: common.Options) -> tup
         rows = points_of(y, "y", embedding)
         same_coordinates(columns, rows)
     return near_one(options.arithmetic, rows, columns)
-
-
-def _one(device: Device, options: common.Options) -> Runner:
-    runner = common.runner_of(device, options)
-    if runner.devices != 1:
-        raise InputError(f"device={shown(device)}: a plot is drawn by one device")
-    return runner
 
 
 def _size(pixels: int | Sequence[int] | None, n_rows: int, n_columns: int) -> tuple[int, int]:
