@@ -163,10 +163,11 @@ class OpenProblem:
                 # memory is tried once; if that does not help, tuning.retry tries smaller work-groups.
                 least = 1 / 2 if error.kernel else _LEAST_SHARE
                 if not error.refused or self._share <= least:
-                    if len(refusals) == 1 and error is caught:
+                    if len(refusals) == 1 and error is caught and self._share == 1.0:
                         raise
                     share = f"{self._share:.3g} of the memory that may be used"
-                    more = f" (That was with {share}; at first: {refusals[0]})" if len(refusals) > 1 else ""
+                    first = f"; at first: {refusals[0]}" if len(refusals) > 1 else ""
+                    more = f" (That was with {share}{first})" if self._share < 1.0 else ""
                     raise like(error, f"{error}{more}") from caught
                 del error
             # The engine is released only here, outside of the handler, where no traceback keeps its buffers alive.

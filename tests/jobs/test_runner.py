@@ -13,6 +13,7 @@ from pyedmcl.jobs.blocks import Block, Record, cut
 from pyedmcl.jobs.runner import LocalRunner
 from pyedmcl.jobs.sinks import ArraySink
 from pyedmcl.launch.progress import reporting
+from pyedmcl.tuning.retry import tunable
 
 
 def array_sink(rows=4, layers=1):
@@ -172,6 +173,26 @@ def test_at_last_the_error_has_the_numbers_of_both_ends():
     for share in (room[0], room[-1]):
         assert f"{share:,} bytes were planned with" in str(caught.value)
     assert caught.value.refused
+
+
+def test_a_call_is_not_repeated_where_a_block_is_refused_with_the_least_memory_that_an_earlier_one_needed():
+    """Else tuning.retry computes an array in memory again from its start."""
+    calls = []
+
+    def happens(engine, block, report):
+        if block.number == 2 or (block.number == 1 and len(diary.room) < 4):
+            raise refused("8 bytes are not there")
+
+    @tunable
+    def call(tune=None):
+        calls.append(tune)
+        run(FakeProblem(diary, happens), array_sink()[0])
+
+    diary = Diary()
+    with pytest.raises(DeviceMemoryError, match=r"^8 bytes are not there \(That was with 0\.125 of") as caught:
+        call()
+    assert caught.value.last and len(calls) == 1
+    assert diary.blocks == [0, 1, 1, 1, 1, 2]
 
 
 def test_what_may_be_a_work_groups_fault_is_left_to_who_tries_smaller_ones():

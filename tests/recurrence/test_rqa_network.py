@@ -72,5 +72,5 @@ def test_a_matrix_that_does_not_fit_is_refused_with_the_numbers(one_device, monk
 
 
 def test_it_is_counted_by_one_device(both_devices):
-    with pytest.raises(InputError, match="device=.*a network is counted by one device"):
+    with pytest.raises(InputError, match=r"device=.*a network is counted by one device"):
         pyedmcl.recurrence_network(series(100), radius=1.0, device=list(both_devices))

@@ -21,6 +21,7 @@ from ..thresholds import passes_for
 from .plots import DistancePlot, RecurrencePlot, Times
 from .render import render_image
 
+_WHAT = "a plot is drawn"  # by one device
 _PIXELS = 2000  # of the longer side where none are asked for
 
 
@@ -119,7 +120,7 @@ def recurrence_plot(
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
     arrays = [] if out is None else arrays_of(out, {"counts": (size, np.int64)})
-    runner = runner_at(arrays, device, options.dtype) if arrays else common.runner_of_one(device, options, "a plot is drawn")
+    runner = runner_at(arrays, device, options.dtype) if arrays else common.runner_of_one(device, options, _WHAT)
     into = DeviceRows.of(arrays[0], runner.executor) if arrays else None
     sweep = passes_for(
         runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
@@ -203,7 +204,7 @@ def distance_plot(
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
     arrays = [] if out is None else arrays_of(out, {"means": (size, np.float64)})
-    runner = runner_at(arrays, device, "float64") if arrays else common.runner_of_one(device, options, "a plot is drawn")
+    runner = runner_at(arrays, device, "float64") if arrays else common.runner_of_one(device, options, _WHAT)
     into = DeviceRows.of(arrays[0], runner.executor) if arrays else None
     other = None if y is None else columns.values
     image = render_image(
