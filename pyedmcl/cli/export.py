@@ -56,13 +56,13 @@ def export(
     from ..io.edges import strongest_edges, write_edges
     from ..io.export import write_matrix
     from ..io.graphs import GRAPHS, graph_of_edges, write_networkx
-    from ..launch.progress import told_to
+    from ..launch.progress import reporting_to
 
     kept = kept_edges(store)
     target = None if output is None else str(output)
     if edges:
         if kept is None:
-            with talk.progress("reading") as report, told_to(report):
+            with talk.progress("reading") as report, reporting_to(report):
                 strongest = strongest_edges(store.rho, store.names, store.E, top, store.targets)
         else:
             strongest = list(kept.edges(top))
@@ -86,7 +86,7 @@ def export(
         talk.document({"output": target, "n_series": len(store.names), "complete": store.complete, "pairs": len(kept)})
         return
     attributes = store.manifest.attributes()["pyedmcl"]
-    with talk.progress("writing") as report, told_to(report):
+    with talk.progress("writing") as report, reporting_to(report):
         write_matrix(output, store.rho, store.names, store.E, attrs=attributes, targets=store.targets)
     talk.summary(f"{output}: {store.shape[0]:,} x {store.shape[1]:,} map")
     talk.document({"output": target, "n_series": len(store.names), "complete": store.complete})

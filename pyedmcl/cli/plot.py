@@ -56,13 +56,13 @@ def plot(
         return
     store = open_result(result, partial=partial)
     kept = kept_edges(store)
-    from ..launch.progress import told_to
+    from ..launch.progress import reporting_to
     from ..plot import heat_map
     from ..plot.network import causal_network
 
     placed: dict[str, Any] = {"layout": layout, "clusters": parse_clusters(clusters)}
     shown: dict[str, Any] = {"targets": store.targets, "title": title, "dpi": dpi}
-    with talk.progress("drawing") as report, told_to(report):
+    with talk.progress("drawing") as report, reporting_to(report):
         if kept is not None and network:
             kept.plot_network(output, top=top, title=title, dpi=dpi, **placed)
         elif kept is not None:

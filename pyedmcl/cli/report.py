@@ -42,11 +42,11 @@ def report(
 ) -> None:
     """Write maps, tables, networks and curves of results as one HTML file that needs no network."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    from ..launch.progress import told_to
+    from ..launch.progress import reporting_to
     from ..reporting.report import report as write
 
     pairs = [_pair(text) for text in pair or ()]
-    with talk.progress("reading") as reported, told_to(reported):
+    with talk.progress("reading") as reported, reporting_to(reported):
         write(list(results), output, title=title, top=top, cluster=cluster, pairs=pairs or None, rate=rate)
     size = output.expanduser().stat().st_size
     counted = "1 result" if len(results) == 1 else f"{len(results)} results"

@@ -18,7 +18,7 @@ from ..io.optional import pandas_for
 from ..io.result import Result
 from ..jobs.function import public_function
 from ..jobs.provenance import origin
-from ..launch.progress import Progress, told
+from ..launch.progress import Progress, report_progress
 from . import arguments
 from .surrogate_choice import choose, explained, line, mean_cycle
 from .table_remarks import Remark, remarks_on_size, remarks_on_table
@@ -127,7 +127,7 @@ def check(
         remarks += of_series
         for period in own_periods:
             periods.setdefault(period, []).append(name)
-        told(done, series.n_series, "series")
+        report_progress(done, series.n_series, "series")
     for period, names in periods.items():
         if len(names) > 1:
             remarks.append(Remark(

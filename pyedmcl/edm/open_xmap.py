@@ -7,7 +7,7 @@ import os
 from ..errors import warn
 from ..files import path_of
 from ..jobs.opening import open_store
-from ..jobs.provenance import told
+from ..jobs.provenance import entries_by_kind
 from . import xmap_run
 from .xmap_edges import XmapEdges
 from .xmap_result import XmapResult
@@ -63,4 +63,5 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
             f"{path} is not finished: {len(store.pending())} of {store.n_blocks} blocks of libraries are missing, and "
             "so are their edges; run the same xmap call again, which continues it"
         )
-    return xmap_run.result_of_store(store, store.dimensions(), store.manifest.provenance(**told(store.searched)))
+    found = store.manifest.provenance(**entries_by_kind(store.searched))
+    return xmap_run.result_of_store(store, store.dimensions(), found)

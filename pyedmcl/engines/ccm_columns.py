@@ -14,7 +14,7 @@ from ..kernels.ccm import CHUNK, SAMPLES, SUMS
 from ..launch.invariants import require_rho
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
-from ..launch.progress import told_part
+from ..launch.progress import report_part
 from ..launch.sizes import open_size, round_up
 from ..neighbors.plan import SearchProblem
 from ..neighbors.tables import Tables
@@ -230,5 +230,5 @@ class ColumnKernels:
             end = min(begin + max(pacer.units(cost), wg), items)
             event = self.executor.launch(kernel, (round_up(end - begin, wg),), (wg,), begin=begin, end=end, **fixed)
             pacer.launched(event, cost * (end - begin))
-            told_part(end, items, items * rows_of_item, begin, "predictions")
+            report_part(end, items, items * rows_of_item, begin, "predictions")
             begin = end

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import near_one, squares
-from ..launch.progress import told_part
+from ..launch.progress import report_part
 from ..launch.replay import replayed
 from .smap_arrays import Fitted, Solved, numbers_of, series_of
 from .smap_basis import basis_of
@@ -252,7 +252,7 @@ class LocalFits:
         self._chosen = replayed(self.executor, key, inputs, fitted.arrays(), work, numbers_of(basis))
         if self._chosen is None:
             return None
-        told_part(n, n, n, 0, "predictions")
+        report_part(n, n, n, 0, "predictions")
         return self._take(fitted.solved(), points, out, slice(0, n))
 
     def _pass(
@@ -272,7 +272,7 @@ class LocalFits:
                 sizes = self._singular_values(queries, thetas, layout)
                 sizes[:, solved.counts == 0] = np.nan
                 out.singular_values[:, at] = sizes
-            told_part(min(a + step, len(chosen)), len(chosen), len(chosen), a, "predictions")
+            report_part(min(a + step, len(chosen)), len(chosen), len(chosen), a, "predictions")
         return bad
 
     def _take(self, solved: Solved, points: Doubles, out: Fits, at: Any) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ import numpy as np
 from ..data.unpack import Array
 from ..errors import InputError
 from ..files import output_path, writing
-from ..launch.progress import told
+from ..launch.progress import report_progress
 from .cells import text_cell
 from .labels import COMMON
 from .optional import need
@@ -214,7 +214,7 @@ def row_blocks(rho: Any, share: int = 1) -> Iterator[tuple[int, Array]]:
     """
     for start, stop in row_ranges(rho, share):
         yield start, np.asarray(rho[start:stop])
-        told(stop, rho.shape[0], "rows")
+        report_progress(stop, rho.shape[0], "rows")
 
 
 def row_ranges(rho: Any, share: int = 1) -> Iterator[tuple[int, int]]:

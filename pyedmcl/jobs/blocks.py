@@ -133,7 +133,8 @@ class Record:
         How well these parameters are known to suit the device and the problem.
     searched : tuple of mapping
         Entries that say which search found the neighbours, why it was chosen, and how good it was; and how targets were
-        looked up, where the user chose that (:func:`.provenance.told` tells the two apart). No entry comes twice.
+        looked up, where the user chose that (:func:`.provenance.entries_by_kind` tells the two apart). No entry comes
+        twice.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.fingerprint import device_key
 from ..errors import ClientError, DeviceMemoryError, LaunchError, PyedmclError
-from ..launch.progress import told
+from ..launch.progress import report_progress
 from ..tuning.parameters import source
 from .answers import (
     LOOK_SECONDS,
@@ -245,4 +245,4 @@ class Job:
 
     def _report(self) -> None:
         if self._problem.unit:
-            told(self._done, self._problem.total, self._problem.unit)
+            report_progress(self._done, self._problem.total, self._problem.unit)

@@ -19,7 +19,7 @@ from . import durable
 from .blocks import Block, BlockResult, Problem, Record, cut
 from .claims import Member
 from .ownership import mark, read_identity
-from .parts import PartsSink, blocks_in, entries_in, packed, part_name
+from .parts import WHOLE, PartsSink, blocks_in, entries_in, packed
 from .records import as_searched
 from .runner import Runner
 from .seeded import seeded_folder
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 #: What an identity says of a folder of steps, whose number nobody knows before the end.
 STEPS = {"kept": "steps"}
-_DONE = part_name(0, 1)
 _STEP = re.compile(r"(\d{3,})-(\w+)")
 # Pieces of a step where processes share a folder, so that several have something to do.
 _PIECES = 16
@@ -128,9 +127,9 @@ class KeepingRunner:
     def done(self) -> None:
         """Say in the folder that all is done, and clear up behind those who shared it."""
         folder = self._kept.folder
-        if not (folder / _DONE).exists():
-            with durable.explained(f"{folder / _DONE} could not be written", _ADVICE):
-                durable.write_file(folder / _DONE, packed({"done": np.ones(1)}, {"searched": []}))
+        if not (folder / WHOLE).exists():
+            with durable.explained(f"{folder / WHOLE} could not be written", _ADVICE):
+                durable.write_file(folder / WHOLE, packed({"done": np.ones(1)}, {"searched": []}))
         self._kept.member.settle(lambda: durable.remove_temporaries(folder))
 
 

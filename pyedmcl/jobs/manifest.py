@@ -16,7 +16,7 @@ from ..kernels import NAMES, spec
 #: Formats that can be read. Format 1 had no checksums of the manifest, of tuned parameters and of records of searches;
 #: format 3 is that of maps whose targets are other series, which older versions would read wrongly.
 FORMATS = (1, 2, 3)
-_SQUARE, _RECTANGULAR = 2, 3
+_SQUARE, RECTANGULAR = 2, 3
 KIND = "xmap"
 
 
@@ -93,7 +93,7 @@ class Manifest:
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
         if self.targets is not None:
             object.__setattr__(self, "targets", tuple(str(name) for name in self.targets))
-            object.__setattr__(self, "format", _RECTANGULAR)
+            object.__setattr__(self, "format", RECTANGULAR)
             if not self.targets:
                 raise InputError("a result needs at least one target")
         for name in ("parameters", "kernels", "device"):

@@ -69,8 +69,16 @@ def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def part_name(begin: int, end: int) -> str:
-    """The file of what blocks ``begin`` to ``end - 1`` gave."""
+    """The file of what blocks ``begin`` to ``end - 1`` gave; :func:`covered` and :func:`blocks_in` count these.
+
+    A :class:`.shared.KeptStage` names its files by rows instead, and counts nothing. A folder of one result has it in
+    the file of one block, :data:`WHOLE`.
+    """
     return f"part-{begin}-{end}.npz"
+
+
+#: The file of a folder's only block: there once all is done.
+WHOLE = part_name(0, 1)
 
 
 def covered(folder: Path) -> list[tuple[int, int]]:
@@ -194,7 +202,7 @@ class PartsSink:
         return self._blocks[block] if isinstance(block, int) else block
 
     def give_back(self, block: Block) -> None:
-        self._shared.again(block.number)
+        self._shared.give_back(block.number)
 
     def elsewhere(self) -> Sequence[Block]:
         done = self._known - self._left
@@ -215,7 +223,7 @@ class PartsSink:
             self._write(block.number, block.number + 1, head, result.arrays)
             self._left.discard(block.number)
             self._known.discard(block.number)
-            self._shared.give_back(block.number)
+            self._shared.done(block.number)
             self._join_neighbours(block.number)
 
     def _write(self, begin: int, end: int, head: Mapping[str, Any], result: Any) -> None:

@@ -25,7 +25,7 @@ def _digest(kernel: str) -> str:
     return spec(kernel).digest()
 
 
-def told(searched: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def entries_by_kind(searched: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Records of a job by the entry of provenance that they belong to.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The one loop that runs the blocks of jobs: progress, Ctrl-C, devices that run out of memory, several devices."""
+"""Runners of jobs in this process: one device or several, each in a thread of its own; Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..kernels import spec
 from ..tuning.parameters import expect
 from ..tuning.parameters import record as recorded
 from .blocks import Problem, Record
-from .provenance import provenance, told
+from .provenance import entries_by_kind, provenance
 from .running import Run, like
 from .sinks import Sink
 
@@ -193,7 +193,7 @@ def of_job(
         more["blocks"] = list(places)  # their last digits may differ
     return provenance(
         runner.infos, kernels, runner.tuning, parameters=dict(record.parameters), grade=record.grade,
-        **told(record.searched), **more,
+        **entries_by_kind(record.searched), **more,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..device.fingerprint import DeviceKey, device_key
 from ..device.memory import host_refusal, memory_share
 from ..errors import DeviceMemoryError, LaunchError
-from ..launch.progress import told
+from ..launch.progress import report_progress
 from ..tuning.parameters import keeping
 from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report, Wait
 from .manifest import same_kind
@@ -137,7 +137,7 @@ class Run:
         done = min(self._done + sum(self._parts.values()), self._problem.total)
         if self._problem.unit and done != self._reported:
             self._reported = done
-            told(done, self._problem.total, self._problem.unit)
+            report_progress(done, self._problem.total, self._problem.unit)
 
 
 class OpenProblem:

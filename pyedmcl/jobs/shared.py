@@ -176,7 +176,7 @@ class SharedSink(StoreSink):
         The folder that is shared.
     member : Member
     begin : float
-        From :func:`part_of`.
+        From :func:`.turns.part_of`.
     """
 
     def __init__(self, stores: Sequence[XmapStore], where: Any, member: Member, begin: float) -> None:
@@ -249,7 +249,7 @@ class SharedSink(StoreSink):
         return Block(number, *self.stores[0].rows(number), layers)
 
     def give_back(self, block: Block) -> None:
-        self._blocks.again(block.number)
+        self._blocks.give_back(block.number)
 
     def elsewhere(self) -> Sequence[Block]:
         with self._looks as due:
@@ -271,7 +271,7 @@ class SharedSink(StoreSink):
                 raise
         self._known.pop(block.number, None)
         self._lacking.discard(block.number)
-        self._blocks.give_back(block.number)
+        self._blocks.done(block.number)
 
     def _keep_answers(self, place: int) -> None:
         pass  # they were kept when they were asked for

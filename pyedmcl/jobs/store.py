@@ -252,7 +252,7 @@ class XmapStore(StoredMap):
 
         Parameters
         ----------
-        E : array-like of int, shape (N,)
+        E : array-like of int, shape (targets,)
             Each at least 1.
 
         Raises

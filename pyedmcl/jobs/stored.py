@@ -135,7 +135,7 @@ class StoredMap:
 
     @property
     def E(self) -> NDArray[np.int32] | None:
-        """E of each target, shape (N,), int32; None until set, and for a writer where it is damaged and must be set.
+        """E of each target, shape (targets,), int32; None until set, and for a writer where it is damaged.
 
         Raises StoreError for a reader where it is damaged.
         """
@@ -189,7 +189,7 @@ class StoredMap:
 
     @property
     def rho(self) -> zarr3.LazyMatrix:
-        """The result, shape (N, N), read when indexed; NaN where not yet done.
+        """The result, shape (N, targets), read when indexed; NaN where not yet done.
 
         Raises InputError where edges were kept instead.
         """

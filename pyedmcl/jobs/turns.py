@@ -244,12 +244,12 @@ class SharedBlocks:
         for name in (self._name(number), self._name(number) + _AGAIN):
             self._member.give(name)
 
-    def give_back(self, number: int) -> None:
+    def done(self, number: int) -> None:
         """Give a block back that is done."""
         self._longest = max(self._longest or 0.0, time.monotonic() - self._mine.pop(number))
         self._give(number)
 
-    def again(self, number: int) -> None:
+    def give_back(self, number: int) -> None:
         """Give a block back that is not done, for somebody else."""
         del self._mine[number]
         self._give(number)

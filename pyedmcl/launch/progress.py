@@ -39,14 +39,14 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
                 kwargs["progress"] = report
                 return call(*args, **kwargs)
         # The function itself refuses an argument that cannot be called, as it does with its other arguments.
-        with told_to(wish if callable(wish) else None):
+        with reporting_to(wish if callable(wish) else None):
             return function(*args, **kwargs)
 
     return call
 
 
 @contextmanager
-def told_to(report: Report | None) -> Iterator[None]:
+def reporting_to(report: Report | None) -> Iterator[None]:
     """Within the block, send reports to ``report``, or nowhere if it is None."""
     token = _report.set(report)
     try:
@@ -60,14 +60,14 @@ def report_of() -> Report | None:
     return _report.get()
 
 
-def told(done: int, total: int, unit: str = "queries") -> None:
+def report_progress(done: int, total: int, unit: str = "queries") -> None:
     """Report that ``done`` of ``total`` units are done, if the caller of the public function wants to know."""
     report = _report.get()
     if report is not None:
         report(int(done), int(total), unit)
 
 
-def told_part(end: int, parts: int, total: int, begin: int, unit: str = "queries") -> None:
+def report_part(end: int, parts: int, total: int, begin: int, unit: str = "queries") -> None:
     """Report that parts ``begin`` to ``end`` of a search are done, unless these are all of its parts.
 
     Parameters
@@ -78,4 +78,4 @@ def told_part(end: int, parts: int, total: int, begin: int, unit: str = "queries
         Size of the whole search in ``unit``.
     """
     if begin or end < parts:
-        told(end * total // parts, total, unit)
+        report_progress(end * total // parts, total, unit)

@@ -22,7 +22,7 @@ from ..device.buffers import BufferSet, KeptBuffer
 from ..device.memory import plan_of
 from ..errors import DeviceMemoryError, LaunchError
 from ..tuning.parameters import source, watching
-from .progress import report_of, told_to
+from .progress import report_of, reporting_to
 from .steps import Arrays, Download, Launch, Step, Upload, joined
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _recorded(
     recorder = _Recorder(executor, inputs, outputs)
     kept = False
     try:
-        with watching() as questions, told_to(recorder.reporting()):
+        with watching() as questions, reporting_to(recorder.reporting()):
             outcome = work(cast("Executor", recorder))
         buffers = recorder.buffers()
         if buffers is not None:

@@ -12,7 +12,7 @@ from ..codegen.build import build
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
-from ..launch.progress import told_part
+from ..launch.progress import report_part
 from .plan import KnnPass, SearchProblem
 from .series import SearchSeries, load_layouts, load_staged
 from .tables import Tables, TableSpace
@@ -121,7 +121,7 @@ class ExhaustiveSearcher:
                 kernel, (groups * wg,), (wg,), task_begin=first + begin, task_end=first + end, **fixed
             )  # fmt: skip
             pacer.launched(event, cost * (end - begin))
-            told_part(end, tiles, problem.n_query * len(part), begin)
+            report_part(end, tiles, problem.n_query * len(part), begin)
             begin = end
 
     def _shared(self, knn_pass: KnnPass, n_libraries: int) -> KnnPass:

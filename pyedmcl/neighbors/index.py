@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import missing_extra
-from ..launch.progress import told
+from ..launch.progress import report_progress
 from .index_faiss import Graph, InvertedLists
 
 Points = NDArray[np.floating[Any]]
@@ -57,10 +57,10 @@ class KDTree:
             from scipy.spatial import cKDTree
         except ImportError as error:
             raise missing_extra("scipy", "approximate", "neighbors='kdtree'") from error
-        told(0, len(points), "states")
+        report_progress(0, len(points), "states")
         # Cells are cut in the middle: twice as fast to build as by medians, and as fast to search.
         self._tree = cKDTree(np.ascontiguousarray(points, np.float64), balanced_tree=False, compact_nodes=True)
-        told(len(points), len(points), "states")
+        report_progress(len(points), len(points), "states")
 
     def search(self, points: Points, m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         queries, cores = np.ascontiguousarray(points, np.float64), os.cpu_count() or 1

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import missing_extra
-from ..launch.progress import told
+from ..launch.progress import report_progress
 
 _PER_LIST = 32  # states a list is trained with
 _DIRECT = 16  # queries at a time for which Faiss subtracts coordinates; with more it expands squares and loses digits
@@ -75,11 +75,11 @@ class InvertedLists:
         self._index.cp.min_points_per_centroid = 1
         self._index.cp.niter = 5
         with threads(faiss):
-            told(0, n, "states")
+            report_progress(0, n, "states")
             self._index.train(states)
             for a in range(0, n, _ADDED):
                 self._index.add(states[a : a + _ADDED])
-                told(min(a + _ADDED, n), n, "states")
+                report_progress(min(a + _ADDED, n), n, "states")
 
     def search(self, points: NDArray[Any], m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         self._index.nprobe = self.probes
@@ -111,12 +111,12 @@ class Graph:
         self.effort = 32
         self._index = faiss.IndexHNSWFlat(states.shape[1], _LINKS)
         self._index.hnsw.efConstruction = _BUILD_EFFORT
-        told(0, len(states), "states")
+        report_progress(0, len(states), "states")
         with threads(faiss):
             # All at once: Faiss begins with the coarse levels of all states. Grown in pieces of 2^15 a graph of 2^16 or
             # more took 1.3 times as long to search and found 95 % where this one finds 99.8 % (E = 1).
             self._index.add(states)
-        told(len(states), len(states), "states")
+        report_progress(len(states), len(states), "states")
 
     def search(self, points: NDArray[Any], m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         self._index.hnsw.efSearch = max(self.effort, m)

@@ -16,7 +16,7 @@ from ..codegen.sentinels import FAR
 from ..device.memory import budget, host_available
 from ..launch.pacing import LAUNCH_SECONDS
 from ..launch.pool import Pool
-from ..launch.progress import told
+from ..launch.progress import report_progress
 from .candidates import CandidateKernel
 from .index import Index, candidate_counts, index_bytes, make_index, sufficient_count
 from .index_faiss import brute_force
@@ -148,7 +148,7 @@ def query_parts(rows: NDArray[np.int32], most: int, timed: bool) -> Iterator[NDA
         begun = time.perf_counter()
         yield rows[a : a + step]
         if a or a + step < len(rows):
-            told(min(a + step, len(rows)), len(rows))
+            report_progress(min(a + step, len(rows)), len(rows))
         a += step
         seconds = time.perf_counter() - begun
         if timed and seconds < LAUNCH_SECONDS / 2:

@@ -15,7 +15,7 @@ from ..errors import DeviceMemoryError, InputError
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
-from ..launch.progress import told_part
+from ..launch.progress import report_part
 from ..launch.sizes import open_size
 from ..tuning.parameters import ParameterChoice, parameters
 from .library_searcher import NeighborLists, SearchOutcome
@@ -154,7 +154,7 @@ class PrunedSearcher:
                 n = min(self._pacer.units(cost), tiles - begin)
                 event, counts = self._launch(orders, begin, 1, n)
                 self._pacer.launched(event, cost * n)
-                told_part(begin + n, tiles, orders.query.shape.n, begin)
+                report_part(begin + n, tiles, orders.query.shape.n, begin)
                 begin += n
             assert counts is not None
             visited = _share(orders, self._counted(counts, tiles))

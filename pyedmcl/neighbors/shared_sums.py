@@ -14,7 +14,7 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
-from ..launch.progress import told_part
+from ..launch.progress import report_part
 from ..tuning.parameters import adjusted, parameters
 from .library_searcher import NeighborLists, NotSearchedError, SearchOutcome
 from .plan import TILE_LAGS, SearchProblem
@@ -134,7 +134,7 @@ class SharedSumsSearcher:
             n = min(max(self._pacer.units(cost), least), groups - begin)
             event = self.executor.launch(kernel, (n * wg,), (wg,), begin=begin, **fixed)
             self._pacer.launched(event, cost * n)
-            told_part(begin + n, groups, problem.n_query, begin)
+            report_part(begin + n, groups, problem.n_query, begin)
             begin += n
         every = 1.0 if len(states.library.rows) and len(states.query.rows) else 0.0
         return NeighborLists(rows, squared, problem.n_query, states.k, problem.dtype, every)

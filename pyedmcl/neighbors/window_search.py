@@ -15,7 +15,7 @@ from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
-from ..launch.progress import told_part
+from ..launch.progress import report_part
 from .choose import SearchRequest, decided_beforehand
 from .coordinates import lay_out
 from .plan import SearchProblem
@@ -137,7 +137,7 @@ class WindowSearch:
                 kernel, (min(groups, end - begin),), (1,), task_begin=begin, task_end=end, **fixed
             )  # fmt: skip
             pacer.launched(event, cost * (end - begin))
-            told_part(end, tasks, self._tiles * _LANES, begin)
+            report_part(end, tasks, self._tiles * _LANES, begin)
             begin = end
 
     def _cover(self, lost: int, width: int) -> NDArray[np.int_]:

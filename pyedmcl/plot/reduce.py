@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..launch.progress import told
+from ..launch.progress import report_progress
 
 _READ_BYTES = 16 << 20  # of the map held at a time, in float64
 
@@ -49,7 +49,7 @@ def block_means(matrix: Any, limit: int) -> tuple[NDArray[np.float64], int]:
         finite = ~np.isnan(part)
         np.add.at(total, blocks, np.add.reduceat(np.where(finite, part, 0), starts, axis=1))
         np.add.at(count, blocks, np.add.reduceat(finite, starts, axis=1, dtype=np.int32))
-        told(first + len(part), n, "rows")
+        report_progress(first + len(part), n, "rows")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # 0 / 0 is the NaN that is meant
         total /= count

@@ -13,7 +13,7 @@ import pytest
 
 from pyedmcl.errors import InputError, MissingExtraError, StoreWriteError
 from pyedmcl.io import Edge, export, read_series, strongest_edges, write_edges, write_matrix
-from pyedmcl.launch.progress import told_to
+from pyedmcl.launch.progress import reporting_to
 
 RHO = np.array([[1.0, 0.1, np.nan], [-0.5, 1.0, 0.25], [0.3, 1e-5, 1.0]], np.float32)
 NAMES = ["a", "b,c", "d"]
@@ -200,6 +200,6 @@ def test_paths_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_writing_tells_of_its_rows(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(export, "_BLOCK_BYTES", 2 * 4 * 8)  # two rows
     told = []
-    with told_to(lambda *said: told.append(said)):
+    with reporting_to(lambda *said: told.append(said)):
         export.write_matrix(tmp_path / f"map{suffix}", np.eye(4), list("abcd"), 2)
     assert told == [(2, 4, "rows"), (4, 4, "rows")]

@@ -217,11 +217,11 @@ def test_blocks_are_shared_out(tmp_path, member):
         assert [theirs.claim() for _ in range(4)] == [4, 5, 6, 7]
         assert theirs.claim() == 3
         assert isinstance(mine.claim(), Wait)
-        theirs.again(6)
+        theirs.give_back(6)
         assert mine.claim() == 6
         done |= {0, 1, 2, 6}
         for number in (0, 1, 2, 6):
-            mine.give_back(number)
+            mine.done(number)
         assert isinstance(mine.claim(), Wait) and theirs.claim() is None, "it waits for nobody but itself"
         done |= {3, 4, 5, 7}
         assert mine.claim() is None
@@ -249,7 +249,7 @@ def test_what_hangs_is_computed_once_more_by_one(tmp_path, member, clock, monkey
             assert mine.claim() == number
             clock.sleep(7.0)
             done.add(number)
-            mine.give_back(number)
+            mine.done(number)
         path, waited = claimed_elsewhere(tmp_path, "block-2"), clock.now
         while isinstance(found := mine.claim(), Wait):
             assert isinstance(theirs.claim(), Wait)
@@ -259,10 +259,10 @@ def test_what_hangs_is_computed_once_more_by_one(tmp_path, member, clock, monkey
         clock.sleep(1000.0)
         os.utime(path, (clock.now, clock.now))
         assert isinstance(theirs.claim(), Wait), "two are enough"
-        mine.again(2)
+        mine.give_back(2)
         assert theirs.claim() == 2, "who has computed none waits for two leases"
         done.add(2)
-        theirs.give_back(2)
+        theirs.done(2)
         assert mine.claim() is None and "block-2" in member.names() and "block-2-again" not in member.names()
 
 
@@ -279,7 +279,7 @@ def test_who_works_sees_what_is_left_behind_and_who_ends_first_need_not_wait(tmp
         clock.sleep(7.0)
         os.utime(slow, (clock.now, clock.now))
         done.add(order[-1])
-        shared.give_back(order[-1])
+        shared.done(order[-1])
     place = order.index(30)
     assert 2 * 60 < 7 * place < 3 * 60, "it was seen twice, a lease apart, once it had been there for a lease"
     assert sorted(order) == [number for number in range(40) if number != 31]

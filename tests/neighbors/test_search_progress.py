@@ -12,7 +12,7 @@ from series_helpers import lorenz, lorenz_x
 import pyedmcl
 from pyedmcl.config import child_environment
 from pyedmcl.launch import pacing
-from pyedmcl.launch.progress import reporting, told, told_part
+from pyedmcl.launch.progress import report_part, report_progress, reporting
 from pyedmcl.neighbors import exhaustive, indexed
 
 SEARCHES = ("exhaustive", "pruned", "kdtree", "ivf", "hnsw")
@@ -105,18 +105,18 @@ def test_reports_reach_the_innermost_caller_and_nobody_else():
 
     @reporting
     def search(progress=None):
-        told(1, 2)
-        told_part(3, 3, 30, 0)
-        told_part(1, 3, 30, 0, "rows")
+        report_progress(1, 2)
+        report_part(3, 3, 30, 0)
+        report_part(1, 3, 30, 0, "rows")
 
     @reporting
     def all_of_them(progress=None):
         search(progress=lambda *a: inner.append(a))
         search()
-        told(2, 2)
+        report_progress(2, 2)
 
     all_of_them(progress=lambda *a: outer.append(a))
-    told(1, 1)
+    report_progress(1, 1)
     assert inner == [(1, 2, "queries"), (10, 30, "rows")] and outer == [(2, 2, "queries")]
 
 

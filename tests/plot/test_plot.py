@@ -11,7 +11,7 @@ from picture_helpers import look_at
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
 
 from pyedmcl.errors import InputError, StoreWriteError
-from pyedmcl.launch.progress import told_to
+from pyedmcl.launch.progress import reporting_to
 from pyedmcl.plot import heat_map, predictions, skill_against_E
 from pyedmcl.plot.figure import save_figure
 from pyedmcl.plot.reduce import block_means
@@ -252,6 +252,6 @@ def test_a_map_puts_like_series_side_by_side(tmp_path):
 def test_reading_a_large_map_tells_of_its_rows(monkeypatch):
     monkeypatch.setattr("pyedmcl.plot.reduce._READ_BYTES", 2 * 8 * 6)  # two rows
     told = []
-    with told_to(lambda *said: told.append(said)):
+    with reporting_to(lambda *said: told.append(said)):
         block_means(np.eye(6), 3)
     assert told == [(2, 6, "rows"), (4, 6, "rows"), (6, 6, "rows")]

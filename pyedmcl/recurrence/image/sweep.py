@@ -16,7 +16,7 @@ from ...errors import DeviceMemoryError
 from ...kernels import spec
 from ...launch.delivery import Pixels
 from ...launch.pacing import Pacer
-from ...launch.progress import told
+from ...launch.progress import report_progress
 from ...launch.sizes import open_size
 from .data import Floats, SweepData
 from .open_cells import OpenCells
@@ -176,7 +176,7 @@ class ImageSweep:
             if self._open is not None:
                 self._open.take(self.executor, held["open_cells"], held["n_open"])
             at = end
-            told(int(self._pieces[at - 1, 2]), raster.n_rows, "rows")
+            report_progress(int(self._pieces[at - 1, 2]), raster.n_rows, "rows")
 
     def _end(self, at: int, rows: int, columns: int) -> int:
         """The end of the pieces of a launch that begins with piece ``at`` and takes about so many rows."""
