@@ -19,7 +19,7 @@ from ..data.series import Series, as_series, check_embedding, require_rows, tell
 from ..device.fingerprint import device_key
 from ..device.info import DeviceInfo
 from ..errors import InputError
-from ..jobs.blocks import Block, Record
+from ..jobs.blocks import Block, Record, rows_of_a_block
 from ..jobs.manifest import Manifest
 from ..jobs.runner import Runner
 from ..jobs.sinks import PairsSink
@@ -34,6 +34,7 @@ from .states import tell_stateless
 from .targets import targets_of
 
 _P = TypeVar("_P", bound="PairsProblem")
+_BLOCK_SERIES = 1024  # libraries of a block in memory
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,11 @@ def _described(grids: Sequence[Grid | None]) -> list[Any] | None:
     """Grids as a manifest holds them; None where there is none."""
     described = [None if grid is None else grid.described() for grid in grids]
     return None if described == [None, None] else described
+
+
+def libraries_of_a_block(n_libraries: int, devices: int = 1) -> int:
+    """Libraries of a block of a map in memory, which ``devices`` share; a store's blocks are smaller."""
+    return rows_of_a_block(n_libraries, _BLOCK_SERIES, devices)
 
 
 def pairs_arguments(data: Any, **given: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 from ..data.windows import windows_of
 from ..device.foreign_arrays import is_array
 from ..device.select import DeviceNames
-from ..jobs.blocks import rows_of_a_block
 from ..jobs.device_results import arrays_of, runner_at
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of, processes
@@ -21,15 +20,13 @@ from .linear_fits import linear_fits, with_slopes
 from .map_precision import check_map_precision
 from .map_rows import MapRows, rows_of, tell_few
 from .measures import ERRORS
-from .pairs import pairs_in_groups
+from .pairs import libraries_of_a_block, pairs_in_groups
 from .windowed_result import WindowedMap
 from .xmap_checks import check_measure, check_on_device, check_one_theta, check_place, check_windows
 from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
 from .xmap_windows import windowed_map
-
-_BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller
 
 
 @public_function
@@ -273,7 +270,7 @@ def xmap(
     dtype = fields["data"].dtype
     arrays = [] if on_device is None else arrays_of(on_device, {"rho": (shape, dtype)})
     runner = runner_at(arrays, device, dtype) if arrays else arguments.runner_on(device, dtype, client)
-    block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
+    block_rows = libraries_of_a_block(series.n_series, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
         block_rows = xmap_run.stored_block_rows(shape, series.n_steps, rule, 1 if begin is None else processes(part))
     n = series.n_steps if windows is None else windows_of(windows, series.n_steps).width

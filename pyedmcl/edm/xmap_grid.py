@@ -17,7 +17,7 @@ from ..data.series import check_embedding, require_rows
 from ..device.select import DeviceNames
 from ..errors import InputError, StoreForeignError
 from ..files import path_of
-from ..jobs.blocks import default_block_rows, rows_of_a_block
+from ..jobs.blocks import default_block_rows
 from ..jobs.function import public_function
 from ..jobs.shared import sink_at
 from ..jobs.sinks import ArraySink, PairsSink
@@ -27,14 +27,12 @@ from . import arguments
 from .linear_fits import linear_fits
 from .map_precision import check_map_precision, tell_in_full
 from .map_rows import MapRows, rows_of
-from .pairs import pairs_in_groups
+from .pairs import libraries_of_a_block, pairs_in_groups
 from .regression import check_thetas
 from .xmap_grid_problem import AXES, XmapGridProblem, cells_of
 from .xmap_grid_result import XmapGrid
 from .xmap_grid_store import StoredGrid, open_stores, read_grid
 from .xmap_problem import XmapProblem
-
-_BLOCK_SERIES = 1024  # libraries of a block in memory
 
 
 @public_function
@@ -172,7 +170,7 @@ def xmap_grid(
     target_series = fields["targets"].series if "targets" in fields else None
     shape = series.n_series, (target_series or series).n_series
     lengths = tuple(len(values) for values in axes.values())
-    rows = rows_of_a_block(shape[0], _BLOCK_SERIES, runner.devices)
+    rows = libraries_of_a_block(shape[0], runner.devices)
     if out is not None:
         rows = default_block_rows(*(shape if target_series else shape[:1]))
     together: dict[tuple[int, int], tuple[dict[str, Any], tuple[MapRows, ...]]] = {}

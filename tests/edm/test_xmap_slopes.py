@@ -82,19 +82,19 @@ def test_mean_slopes_of_other_targets_on_groups_of_work_items(one_device, tmp_pa
 
 
 def test_mean_slopes_in_blocks_of_found_dimensions(one_device, monkeypatch):
-    from pyedmcl.edm import xmap
+    from pyedmcl.edm import pairs
 
     x, given = plain(), {"E": "auto", "E_max": 4, "method": "smap", "theta": 2.0, "coefficients": "mean"}
     whole = pyedmcl.xmap(x, device=one_device, **given)
     assert whole.coefficients.shape == (N, N, whole.E.max())
-    monkeypatch.setattr(xmap, "_BLOCK_SERIES", 2)
+    monkeypatch.setattr(pairs, "_BLOCK_SERIES", 2)
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "600000")
     parts = pyedmcl.xmap(x, device=one_device, **given)
     np.testing.assert_array_equal(parts.coefficients, whole.coefficients)
 
 
 def test_mean_slopes_of_more_libraries_than_one_product_has(one_device, monkeypatch):
-    from pyedmcl.edm import xmap
+    from pyedmcl.edm import pairs
 
     x, given = naive.noisy_maps(35, 90, seed=3), {"E": 2, "theta": 2.0, "Tp": 1, "device": one_device}
     whole = pyedmcl.xmap(x, method="smap", coefficients="mean", **given).coefficients
@@ -102,7 +102,7 @@ def test_mean_slopes_of_more_libraries_than_one_product_has(one_device, monkeypa
         one = pyedmcl.smap(x[:, i], target=x[:, j], **given)
         expected = one.coefficients[np.isfinite(one.observed), 1:].mean(axis=0)
         np.testing.assert_allclose(whole[i, j], expected, rtol=0, atol=1e-5)
-    monkeypatch.setattr(xmap, "_BLOCK_SERIES", 15)
+    monkeypatch.setattr(pairs, "_BLOCK_SERIES", 15)
     parts = pyedmcl.xmap(x, method="smap", coefficients="mean", **given).coefficients
     np.testing.assert_array_equal(parts, whole)
 
