@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..codegen.texts import sources
 from ..device.fingerprint import device_key
 from ..device.session import open_devices
 from ..tuning.parameters import expect, keeping, record
@@ -48,14 +49,9 @@ def identity() -> dict[str, str]:
     """What must be the same where a job is cut and where its blocks are computed."""
     from .. import __version__
 
-    package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    packed = package / "_data"  # of a wheel; a checkout has its kernels beside the package
-    kernels = [(packed if packed.is_dir() else package.parent) / name for name in ("clkernels", "templates")]
-    for folder in (package, *kernels):
-        for file in sorted(folder.rglob("*")):
-            if file.suffix in (".py", ".mako", ".clh") and not (folder == package and packed in file.parents):
-                digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+    for file in sources():
+        digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return {
         "version of pyedmcl": __version__,
         "source of pyedmcl": digest.hexdigest()[:16],
