@@ -20,7 +20,7 @@ from ..jobs import durable
 from ..jobs.blocks import Record, cut, default_block_rows
 from ..jobs.claims import Member
 from ..jobs.ownership import mark
-from ..jobs.parts import WHOLE, StageSink, packed, unpacked
+from ..jobs.parts import END, StageSink, packed, unpacked
 from ..jobs.records import DamagedError, as_searched
 from ..jobs.seeded import seeded_folder
 from . import arguments
@@ -83,12 +83,12 @@ class SurrogateFolder:
     def result(self) -> tuple[Record, Layers] | None:
         """E, skill, how many surrogates reach it, and how many there are, once all rounds are done."""
         try:
-            head, arrays = unpacked(self._path / WHOLE)
+            head, arrays = unpacked(self._path / END)
         except FileNotFoundError:
             return None
         except DamagedError as error:
             raise StoreError(
-                f"{self._path / WHOLE} is damaged ({error}): remove it, and run the same command again"
+                f"{self._path / END} is damaged ({error}): remove it, and run the same command again"
             ) from error
         searched = tuple(as_searched(one) for one in head["searched"])
         return Record(searched=searched), list(arrays.values())
@@ -105,7 +105,7 @@ class SurrogateFolder:
         head = {"searched": [dict(one) for one in record.searched]}
         advice = ", then run the same command again: it goes on from there"
         with durable.explained(f"{self._path} cannot be written", advice):
-            durable.write_file(self._path / WHOLE, packed(named, head))
+            durable.write_file(self._path / END, packed(named, head))
 
     def settle(self) -> None:
         """Clear up behind all who shared the folder, once nothing more is written there."""

@@ -19,7 +19,7 @@ from . import durable
 from .blocks import Block, BlockResult, Problem, Record, cut
 from .claims import Member
 from .ownership import mark, read_identity
-from .parts import WHOLE, PartsSink, blocks_in, entries_in, packed
+from .parts import END, PartsSink, blocks_in, entries_in, packed
 from .records import as_searched
 from .runner import Runner
 from .seeded import seeded_folder
@@ -127,9 +127,9 @@ class KeepingRunner:
     def done(self) -> None:
         """Say in the folder that all is done, and clear up behind those who shared it."""
         folder = self._kept.folder
-        if not (folder / WHOLE).exists():
-            with durable.explained(f"{folder / WHOLE} could not be written", _ADVICE):
-                durable.write_file(folder / WHOLE, packed({"done": np.ones(1)}, {"searched": []}))
+        if not (folder / END).exists():
+            with durable.explained(f"{folder / END} could not be written", _ADVICE):
+                durable.write_file(folder / END, packed({"done": np.ones(1)}, {"searched": []}))
         self._kept.member.settle(lambda: durable.remove_temporaries(folder))
 
 

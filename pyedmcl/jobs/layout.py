@@ -33,7 +33,7 @@ from typing import Any, NoReturn
 
 from ..errors import StoreError, StoreForeignError, StoreMismatchError
 from . import durable, records, zarr3
-from .manifest import FORMATS, KIND, RECTANGULAR, Manifest, mismatch
+from .manifest import FORMATS, KIND, RECTANGULAR, UNCHECKED, Manifest, mismatch
 from .records import SEARCHED, TUNING, DamagedError, digest_of, read_json
 
 JOURNAL = "blocks.jsonl"
@@ -95,10 +95,10 @@ def read_manifest(path: Path, attributes: dict[str, Any]) -> Manifest:
     try:
         # Those who look at the result with other tools may add attributes beside ours.
         ours = {"names": attributes["names"], "pyedmcl": record}
-        if record["format"] >= RECTANGULAR:
+        if record["format"] == RECTANGULAR:
             ours["targets"] = attributes["targets"]
-        stored = record.pop(_SUM, None)  # format 1 had none
-        if stored != (None if record["format"] == FORMATS[0] else digest_of(ours)):
+        stored = record.pop(_SUM, None)
+        if stored != (None if record["format"] == UNCHECKED else digest_of(ours)):
             raise DamagedError("its checksum differs")
         return Manifest.from_attributes(ours)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:

@@ -13,10 +13,9 @@ import numpy as np
 from ..errors import InputError
 from ..kernels import NAMES, spec
 
-#: Formats that can be read. Format 1 had no checksums of the manifest, of tuned parameters and of records of searches;
-#: format 3 is that of maps whose targets are other series, which older versions would read wrongly.
-FORMATS = (1, 2, 3)
-_SQUARE, RECTANGULAR = 2, 3
+#: Formats that can be read. The first had no checksums of the manifest, of tuned parameters and of records of searches;
+#: the third is that of maps whose targets are other series, which older versions would read wrongly.
+FORMATS = UNCHECKED, SQUARE, RECTANGULAR = 1, 2, 3
 KIND = "xmap"
 
 
@@ -85,7 +84,7 @@ class Manifest:
     device: Mapping[str, Any] = field(default_factory=dict)
     dtype: str = "float32"
     created: str = field(default_factory=now)
-    format: int = _SQUARE
+    format: int = SQUARE
     targets: Sequence[str] | None = None
     grids: Sequence[Any] | None = None
 
@@ -109,7 +108,7 @@ class Manifest:
     @property
     def checked(self) -> bool:
         """Whether every file of the store has a checksum."""
-        return self.format > 1
+        return self.format != UNCHECKED
 
     @property
     def shape(self) -> tuple[int, int]:

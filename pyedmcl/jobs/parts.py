@@ -69,16 +69,17 @@ def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def part_name(begin: int, end: int) -> str:
-    """The file of what blocks ``begin`` to ``end - 1`` gave; :func:`covered` and :func:`blocks_in` count these.
-
-    A :class:`.shared.KeptStage` names its files by rows instead, and counts nothing. A folder of one result has it in
-    the file of one block, :data:`WHOLE`.
-    """
+    """The file of what blocks ``begin`` to ``end - 1`` gave, by their numbers: what :func:`blocks_in` counts."""
     return f"part-{begin}-{end}.npz"
 
 
-#: The file of a folder's only block: there once all is done.
-WHOLE = part_name(0, 1)
+def rows_name(begin: int, end: int) -> str:
+    """The file of what rows ``begin`` to ``end - 1`` gave, in a folder whose files are of rows and of no blocks."""
+    return f"part-{begin}-{end}.npz"
+
+
+#: The file of a folder that is there once all is done; it counts as a single block.
+END = part_name(0, 1)
 
 
 def covered(folder: Path) -> list[tuple[int, int]]:

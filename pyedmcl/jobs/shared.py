@@ -16,7 +16,7 @@ from ..files import PRIVATE_PREFIX
 from . import durable
 from .blocks import Block, BlockResult, Record, Wait, cut, default_block_rows
 from .claims import Member
-from .parts import StageSink, packed, part_name, unpacked
+from .parts import StageSink, packed, rows_name, unpacked
 from .records import DamagedError, as_searched, digest_of
 from .sinks import ListSink, ResultsSink, StoreSink
 from .store import XmapStore
@@ -90,7 +90,7 @@ class KeptStage(ListSink):
         self._kept_in, self._n = folder, len(blocks)
         for block in blocks:
             with contextlib.suppress(DamagedError, OSError):  # what is damaged is computed again
-                head, arrays = unpacked(folder / part_name(block.begin, block.end))
+                head, arrays = unpacked(folder / rows_name(block.begin, block.end))
                 searched = tuple(as_searched(one) for one in head["searched"])
                 self._unclaimed.remove(block)
                 super().write(block, BlockResult(list(arrays.values()), Record(searched=searched)))
@@ -98,7 +98,7 @@ class KeptStage(ListSink):
     def write(self, block: Block, result: BlockResult) -> None:
         arrays = {f"array{place}": np.asarray(array) for place, array in enumerate(result.arrays)}
         head = {"searched": [dict(one) for one in result.record.searched]}
-        part = self._kept_in / part_name(block.begin, block.end)
+        part = self._kept_in / rows_name(block.begin, block.end)
         with durable.explained(f"{part} could not be written", ", then run the same command again"):
             durable.make_folder(self._kept_in)
             durable.write_file(part, packed(arrays, head))
