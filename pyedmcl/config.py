@@ -17,7 +17,7 @@ TUNE_MODES = ("never", "cached", "auto", "force")
 _NOWHERE = Path(os.devnull) / "no-home"
 
 #: Seconds without a sign of life after which a claim counts as lost.
-LEASE = 60.0
+CLAIM_LIFETIME = 60.0
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Config:
         ``PYEDMCL_MEMORY_LIMIT``: upper bound of device memory in bytes.
     tune : str
         ``PYEDMCL_TUNE``: which tuned parameters are used where the caller does not say, one of :data:`TUNE_MODES`.
-    lease : float
+    claim_lifetime : float
         ``PYEDMCL_LEASE``: seconds after which a process that shares a folder and gives no sign of life counts as gone.
     cache_dir, data_dir : pathlib.Path
         ``PYEDMCL_CACHE_DIR`` and ``PYEDMCL_DATA_DIR``, else the platform's usual folders.
@@ -44,7 +44,7 @@ class Config:
     memory_fraction: float
     memory_limit: int | None
     tune: str = "cached"
-    lease: float = LEASE
+    claim_lifetime: float = CLAIM_LIFETIME
 
     @property
     def client_timeout(self) -> float:
@@ -167,7 +167,7 @@ def _read() -> Config:
         memory_fraction=min(_number("PYEDMCL_MEMORY_FRACTION") or 0.5, 1.0),
         memory_limit=int(limit) if limit else None,
         tune=_tune(),
-        lease=_number("PYEDMCL_LEASE") or LEASE,
+        claim_lifetime=_number("PYEDMCL_LEASE") or CLAIM_LIFETIME,
     )
 
 

@@ -1,8 +1,9 @@
 """Processes that share only a folder: who works there, and who does what, told by files that are made exclusively.
 
 A claim is a file of a private folder. Whoever creates it holds it, and touches it as long as he lives. What is not
-touched any more for as long as its lease says is stale, and somebody else takes it over. Staleness is observed: a file
-whose time does not change while this process watches it. So no two clocks are compared, and no file system needs locks.
+touched any more for as long as its lifetime says is stale, and somebody else takes it over. Staleness is observed: a
+file whose time does not change while this process watches it. So no two clocks are compared, and no file system needs
+locks.
 
 Claims share out work and decide no answer: who takes over what another one still computes does it twice.
 """
@@ -18,7 +19,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,13 @@ from .manifest import now
 from .watch import FOLDER, GONE, MEMBER, Holder, Watch, place
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_RENEWALS = 4  # of a claim within its lease
+_RENEWALS = 4  # of a claim within its lifetime
 
 
 def require_alone(path: Path) -> None:
     """Make sure that no joined run works in a folder, for who is about to change more than blocks.
 
-    Where one was lost on another machine, this takes as long as its lease.
+    Where one was lost on another machine, this takes as long as its lifetime.
 
     Raises
     ------
@@ -79,8 +79,8 @@ class Member(Watch):
         super().__init__(path / FOLDER)
         host = socket.gethostname()
         self.me = Holder(f"{host}-{os.getpid()}-{secrets.token_hex(4)}", host, os.getpid(), place(), device,
-                         lease=config.current().lease)  # fmt: skip
-        self._said = asdict(self.me)
+                         lifetime=config.current().claim_lifetime)  # fmt: skip
+        self._said = self.me.said()
         self._held: dict[str, float] = {}  # and when it was surely this process's
         self._mutex = threading.Lock()
         self._ended = threading.Event()
@@ -111,7 +111,7 @@ class Member(Watch):
         return durable.explained(f"{self.folder.parent} cannot be written", ", then run the same command again")
 
     def _renew(self) -> None:
-        while not self._ended.wait(self.me.lease / _RENEWALS):
+        while not self._ended.wait(self.me.lifetime / _RENEWALS):
             with self._mutex:
                 held = list(self._held)
             for name in held:
@@ -187,8 +187,8 @@ class Member(Watch):
             since = self._held.pop(name, None)
         if since is None:
             return
-        # Nobody takes over what was touched within the lease, so that nothing needs to be read within half of it.
-        sure = time.monotonic() - since < self.me.lease / 2
+        # Nobody takes over what was touched within the lifetime, so that nothing needs to be read within half of it.
+        sure = time.monotonic() - since < self.me.lifetime / 2
         with contextlib.suppress(OSError):
             if sure or self._mine(name):
                 (self.folder / name).unlink()

@@ -1,4 +1,4 @@
-"""What survives whatever kills the process: a journal, a lock for one writer; files by :mod:`pyedmcl.files`."""
+"""What survives whatever kills the process: a journal, a lease for one writer; files by :mod:`pyedmcl.files`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def mark_of(path: Path) -> tuple[int, ...]:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove what killed writers left in ``folder``; only for the holder of the lock."""
+    """Remove what killed writers left in ``folder``; only for the holder of the lease."""
     if folder.is_dir():
         for name in os.listdir(folder):
             if name.startswith(TEMPORARY_PREFIX):

@@ -38,7 +38,7 @@ class Process:
     computing : tuple of str
         What it has claimed.
     state : {"at work", "lost", "left"}
-        Lost: it ended on this machine, or its claims were not touched for its lease.
+        Lost: it ended on this machine, or its claims were not touched for their lifetime.
     """
 
     holder: Holder
@@ -178,7 +178,7 @@ class Observer:
             own_claims = claims.setdefault(holder.id, [])
             if not name.startswith("member-") and name != "setup":
                 own_claims.append(name)
-            late = moment - mtime / 1e9 > holder.lease and self._watch.alive(name) is None
+            late = moment - mtime / 1e9 > holder.lifetime and self._watch.alive(name) is None
             lost[holder.id] = lost.get(holder.id, True) and (late or self._watch.stale(name) is not None)
         return [
             Process(holder, done[one], tuple(claims.get(one, ())),

@@ -196,7 +196,7 @@ class XmapStore(StoredMap):
             self.close()
 
     def close(self) -> None:
-        """Give the writer's lock back; reading still works. A second call does nothing."""
+        """Give the lease of a writer back; reading still works. A second call does nothing."""
         with self._mutex:
             if self._journal:
                 self._journal.close()

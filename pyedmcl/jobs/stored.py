@@ -198,7 +198,7 @@ class StoredMap:
                 f"{self.path} holds edges only (keep={self.keep!r}), no map: open_xmap reads them, and "
                 "'pyedmcl export' writes them as a list"
             )
-        # Made anew each time: kept, it would tie a knot that keeps an abandoned writer's lock until the next
+        # Made anew each time: kept, it would tie a knot that keeps an abandoned writer's lease until the next
         # garbage collection.
         return zarr3.LazyMatrix(self.shape, self.manifest.dtype, self.block_rows, self._read_block)
 

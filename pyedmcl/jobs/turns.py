@@ -20,19 +20,24 @@ from .claims import Member
 # Of the claims of others, so many are looked at each time, in turns: a thousand processes may wait for a thousand.
 _WATCHED = 16
 # What another process computes for so many times as long as the longest block took here is computed a second time by
-# one that has nothing else to do; the first one that ends makes the block done. But not before a share of the lease;
-# and where no block was computed here, a block may take so many leases.
+# one that has nothing else to do; the first one that ends makes the block done. But not before a share of the lifetime
+# of a claim; and where no block was computed here, a block may take so many lifetimes.
 _PATIENCE = 2
 _LEAST_PATIENCE = 1 / 20
 _AGAIN = "-again"
 # Between two looks at what others do, while waiting: so long, and as much longer as there are others.
 _WAIT, _WAIT_OF_EACH = 0.1, 0.002
-# Who has work lists the claims so many times in a lease, and opens those that have been there for longer than a lease.
+# Who has work lists the claims so many times in a lifetime of a claim, and opens those that are older.
 _LISTINGS = 8
+# Looks of who works at what is done take at most such a share of its time.
+_SHARE = 0.002
 
 
 def begin_of(join: bool, part: Any, folder: Any, name: str, *, resume: bool = True) -> float | None:
     """Where among the blocks this process begins if it shares a folder with others; None where it does not.
+
+    All that is handed a ``begin`` reads both from it: None means that this process works alone, a number that it has
+    joined and begins there.
 
     Parameters
     ----------
@@ -84,10 +89,6 @@ def processes(part: Any) -> int:
     if part is None:
         return (config.part() or (0, 1))[1]
     return int(part.split("/")[1])
-
-
-# Looks of who works at what is done take at most such a share of its time.
-_SHARE = 0.002
 
 
 class Pace:
@@ -146,8 +147,8 @@ class SharedBlocks:
         self._left: set[int] | Wait = set()  # not done, and claimed, when it looked last
         self._taken: set[str] = set()
         self._listed = time.monotonic()
-        self._missed = self._pass_seconds = 0.0
-        self._passes = 0
+        self._missed = self._look_seconds = 0.0
+        self._looks = 0
 
     def _name(self, number: int) -> str:
         return f"{self._kind}-{number}"
@@ -155,12 +156,12 @@ class SharedBlocks:
     def claim(self) -> int | Wait | None:
         """A block; how long to wait where others hold all that are left; None where this process holds all, or none
         is left."""
-        passes = self._passes
+        looks = self._looks
         block = self._left_behind()
         if block is None:
             block = self._next()
-        if block is None and passes == self._passes:
-            self._pass()
+        if block is None and looks == self._looks:
+            self._look()
             block = self._next()
         if block is not None:
             return block
@@ -184,11 +185,11 @@ class SharedBlocks:
                 return number
             # Somebody was here. What else is claimed or done is passed in one look, once as much time was lost.
             self._missed += time.monotonic() - begun
-            if self._missed >= self._pass_seconds:
-                self._pass()
+            if self._missed >= self._look_seconds:
+                self._look()
         return None
 
-    def _pass(self) -> None:
+    def _look(self) -> None:
         """See what nobody has done or claimed, and go on with any of it: whoever else looks takes something else."""
         begun, pending = time.monotonic(), self._pending()
         self._left = pending if isinstance(pending, Wait) else set(pending)
@@ -197,7 +198,7 @@ class SharedBlocks:
         free = set() if isinstance(self._left, Wait) else self._left.difference(self._mine)
         free = {number for number in free if self._name(number) not in self._taken}
         self._queue = deque(random.sample(sorted(free), len(free)))
-        self._missed, self._pass_seconds, self._passes = 0.0, self._listed - begun, self._passes + 1
+        self._missed, self._look_seconds, self._looks = 0.0, self._listed - begun, self._looks + 1
 
     def _is_new(self, number: int) -> bool:
         """Whether a block that was just claimed is still to be done: its claim may have been given back as done."""
@@ -208,12 +209,12 @@ class SharedBlocks:
         return True
 
     def _left_behind(self) -> int | None:
-        """A block of who is gone. Of claims that are there for longer than a lease some are opened, now and then."""
-        lease = self._member.me.lease
-        if time.monotonic() - self._listed < lease / _LISTINGS:
+        """A block of who is gone. Of claims that are older than their lifetime some are opened, now and then."""
+        lifetime, listed_for = self._member.me.lifetime, self._member.listed_for
+        if time.monotonic() - self._listed < lifetime / _LISTINGS:
             return None
         self._listed, kind = time.monotonic(), self._kind + "-"
-        old = [name for name in self._member.names() if name.startswith(kind) and self._member.listed_for(name) > lease]
+        old = [name for name in self._member.names() if name.startswith(kind) and listed_for(name) > lifetime]
         numbers = sorted(int(name[len(kind) :]) for name in old if name[len(kind) :].isdecimal())
         return self._taken_over([number for number in numbers if number not in self._mine])
 
@@ -228,10 +229,10 @@ class SharedBlocks:
 
     def _done_again(self, held: list[int]) -> int | None:
         """One of some claimed blocks, if it has been claimed for too long and no third process computes it."""
-        lease, listed_for = self._member.me.lease, self._member.listed_for
-        patience = _PATIENCE * lease
+        lifetime, listed_for = self._member.me.lifetime, self._member.listed_for
+        patience = _PATIENCE * lifetime
         if self._longest is not None:
-            patience = max(_PATIENCE * self._longest, _LEAST_PATIENCE * lease)
+            patience = max(_PATIENCE * self._longest, _LEAST_PATIENCE * lifetime)
         late = [number for number in held if listed_for(self._name(number)) > patience]
         for number in sorted(late, key=lambda one: -listed_for(self._name(one)))[:_WATCHED]:
             again = self._name(number) + _AGAIN

@@ -1,7 +1,7 @@
 """Who holds the claims of a shared folder, as somebody sees who looks at it again and again; see :mod:`.claims`.
 
-What is not touched any more for as long as its lease says is stale. That is observed: a file whose time does not change
-while this process watches it. So no two clocks are compared.
+What is not touched any more for as long as its lifetime says is stale. That is observed: a file whose time does not
+change while this process watches it. So no two clocks are compared.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from .. import config
 from ..files import PRIVATE_PREFIX, TEMPORARY_PREFIX
@@ -23,7 +24,8 @@ MEMBER = "member-"
 #: First part of the names of claims that are being taken over.
 GONE = "gone-"
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_LONGEST_LEASE = 86400.0
+_LONGEST_LIFETIME = 86400.0
+_LIFETIME = "lease"  # its name in the file of a claim, as of the variable PYEDMCL_LEASE
 
 
 def place() -> str:
@@ -48,7 +50,7 @@ class Holder:
     pid : int
     time : str
         When it was claimed, by the clock of the host; only shown.
-    lease : float
+    lifetime : float
         Seconds after which an untouched claim is stale.
     """
 
@@ -58,11 +60,17 @@ class Holder:
     place: str = ""
     device: str = ""
     time: str = ""
-    lease: float = config.LEASE
+    lifetime: float = config.CLAIM_LIFETIME
 
     def ended(self) -> bool:
         """Whether it is known to have ended: it ran on this machine, where there is no such process any more."""
         return bool(self.place) and self.place == place() and not durable.runs(self.pid)
+
+    def said(self) -> dict[str, Any]:
+        """What a claim tells of its holder, as its file has it."""
+        fields = asdict(self)
+        lifetime = fields.pop("lifetime")
+        return {**fields, _LIFETIME: lifetime}
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"
@@ -72,11 +80,11 @@ def _holder(data: bytes) -> Holder:
     """What a claim says; its maker may have been killed before it said anything."""
     try:
         claim = json.loads(data)
-        lease = min(max(float(claim["lease"]), 0.0), _LONGEST_LEASE)
+        lifetime = min(max(float(claim[_LIFETIME]), 0.0), _LONGEST_LIFETIME)
         texts = {name: str(claim[name]) for name in ("id", "host", "place", "device", "time")}
-        return Holder(**texts, pid=int(claim["pid"]), lease=lease)
+        return Holder(**texts, pid=int(claim["pid"]), lifetime=lifetime)
     except (ValueError, LookupError, TypeError, RecursionError):
-        return Holder(lease=config.current().lease)
+        return Holder(lifetime=config.current().claim_lifetime)
 
 
 @dataclass(frozen=True)
@@ -153,15 +161,15 @@ class Watch:
         return before
 
     def stale(self, name: str) -> Holder | None:
-        """Who held a claim and is gone: he ended on this machine, or has not touched it for its lease. Else None."""
+        """Who held a claim and is gone: he ended on this machine, or has not touched it for its lifetime. Else None."""
         seen = self._watched(name)
-        gone = seen is not None and (seen.holder.ended() or seen.unchanged > seen.holder.lease)
+        gone = seen is not None and (seen.holder.ended() or seen.unchanged > seen.holder.lifetime)
         return seen.holder if seen is not None and gone else None
 
     def alive(self, name: str) -> Holder | None:
         """Who surely lives: he was seen to touch the claim, or runs on this machine."""
         seen = self._watched(name)
-        if seen is None or seen.holder.ended() or seen.unchanged > seen.holder.lease:
+        if seen is None or seen.holder.ended() or seen.unchanged > seen.holder.lifetime:
             return None
         here = bool(seen.holder.place) and seen.holder.place == place()
         return seen.holder if here or seen.touched else None

@@ -96,7 +96,7 @@ def compute(task: Message, handed: bytes | None = None) -> Message:
         if "problem" not in task:
             return {**sender, "devices": [executor.info for executor in executors]}
         problem = _process.problems.get(task["problem"], task["path"], handed)
-        with _process.places.lease(executors, task["job"], problem) as place:
+        with _process.places.borrowed(executors, task["job"], problem) as place:
             return {**sender, **place.work(task)}
     except _UnseenError as error:
         return {**sender, "unseen": str(error)}
@@ -213,7 +213,7 @@ class _Places:
         self._timers: dict[str, threading.Timer] = {}
 
     @contextmanager
-    def lease(self, executors: list[Executor], job: str, problem: Problem) -> Iterator[_Place]:
+    def borrowed(self, executors: list[Executor], job: str, problem: Problem) -> Iterator[_Place]:
         """A device that is free now, or the first that becomes free, with the problem open on it."""
         with self._free:
             while not (free := [executor for executor in executors if executor.info.id not in self._busy]):

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
@@ -20,7 +20,7 @@ from pyedmcl.jobs.claims import Member, require_alone
 from pyedmcl.jobs.turns import SharedBlocks, Wait, part_of, processes
 from pyedmcl.jobs.watch import FOLDER, Holder, Watch
 
-ELSEWHERE = Holder("far-1", "far", 1, "another boot", "GPU", lease=60.0)
+ELSEWHERE = Holder("far-1", "far", 1, "another boot", "GPU", lifetime=60.0)
 
 
 class Clock:
@@ -55,7 +55,7 @@ def claimed_elsewhere(folder, name, holder=ELSEWHERE, mtime=0.0):
     """What another machine has claimed, by a clock of its own."""
     (folder / FOLDER).mkdir(exist_ok=True)
     path = folder / FOLDER / name
-    path.write_text(json.dumps(asdict(holder)))
+    path.write_text(json.dumps(holder.said()))
     os.utime(path, (mtime, mtime))
     return path
 
@@ -76,7 +76,7 @@ def test_one_of_two_holds_a_claim(tmp_path, member):
 
 @pytest.mark.parametrize("skew", [-3600.0, 0.0, 3600.0])
 def test_clocks_that_disagree_do_not_matter(tmp_path, member, clock, skew):
-    """A claim that is touched lives; one that is not is stale after its lease: by whatever time its maker writes."""
+    """A claim that is touched lives; one that is not is stale after its lifetime: by whatever time its maker writes."""
     path = claimed_elsewhere(tmp_path, "block-1", mtime=os.stat(tmp_path).st_mtime + skew)
     for step in range(10):
         assert not member.take_over("block-1")
@@ -89,9 +89,9 @@ def test_clocks_that_disagree_do_not_matter(tmp_path, member, clock, skew):
     assert member.take_over("block-1") and member.look("block-1")[0].id == member.me.id
 
 
-def test_each_holder_has_a_lease_of_its_own(tmp_path, member, clock):
-    claimed_elsewhere(tmp_path, "block-1", replace(ELSEWHERE, lease=600.0))
-    claimed_elsewhere(tmp_path, "block-2", replace(ELSEWHERE, lease=6.0))
+def test_each_holder_has_a_lifetime_of_its_own(tmp_path, member, clock):
+    claimed_elsewhere(tmp_path, "block-1", replace(ELSEWHERE, lifetime=600.0))
+    claimed_elsewhere(tmp_path, "block-2", replace(ELSEWHERE, lifetime=6.0))
     (tmp_path / FOLDER / "block-3").write_text("")  # killed before it said anything
     assert not any(map(member.stale, ["block-1", "block-2", "block-3"]))
     clock.sleep(100.0)
@@ -188,7 +188,7 @@ def test_who_wants_to_be_alone_hears_of_others(tmp_path, member, clock):
     member.withdraw()
     claimed_elsewhere(tmp_path, "member-far-1")
     before = clock.now
-    require_alone(tmp_path)  # it was lost: nothing changes for its lease
+    require_alone(tmp_path)  # it was lost: nothing changes for its lifetime
     assert 60 < clock.now - before < 62
 
 
@@ -260,7 +260,7 @@ def test_what_hangs_is_computed_once_more_by_one(tmp_path, member, clock, monkey
         os.utime(path, (clock.now, clock.now))
         assert isinstance(theirs.claim(), Wait), "two are enough"
         mine.give_back(2)
-        assert theirs.claim() == 2, "who has computed none waits for two leases"
+        assert theirs.claim() == 2, "who has computed none waits for two lifetimes"
         done.add(2)
         theirs.done(2)
         assert mine.claim() is None and "block-2" in member.names() and "block-2-again" not in member.names()
@@ -281,7 +281,7 @@ def test_who_works_sees_what_is_left_behind_and_who_ends_first_need_not_wait(tmp
         done.add(order[-1])
         shared.done(order[-1])
     place = order.index(30)
-    assert 2 * 60 < 7 * place < 3 * 60, "it was seen twice, a lease apart, once it had been there for a lease"
+    assert 2 * 60 < 7 * place < 3 * 60, "it was seen twice, a lifetime apart, once it had been there for a lifetime"
     assert sorted(order) == [number for number in range(40) if number != 31]
     assert sum(name in ("block-30", "block-31") for name in opened) < 40, "and was seldom opened"
     assert shared.claim() == 31, "it has been there for so long that nobody needs to wait for it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from pyedmcl.jobs.shared import stage_blocks
 from pyedmcl.jobs.status import Observer, rate
 from pyedmcl.jobs.watch import FOLDER, Holder
 
-ELSEWHERE = Holder("far-7-ab", "far", 7, "another boot", "GPU", lease=60.0)
+ELSEWHERE = Holder("far-7-ab", "far", 7, "another boot", "GPU", lifetime=60.0)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_map_that_is_computed_by_some(path):
         for name, age in (("member-far-7-ab", 0), ("block-5", 0), ("member-far-8-cd", 3600), ("block-6", 3600)):
             one = ELSEWHERE if name in ("member-far-7-ab", "block-5") else replace(ELSEWHERE, id="far-8-cd", pid=8)
             file = path / FOLDER / name
-            file.write_text(json.dumps(asdict(one)))
+            file.write_text(json.dumps(one.said()))
             os.utime(file, (file.stat().st_mtime - age,) * 2)
         found = Observer(path).look()
         assert (found.done, found.total, found.claimed, found.stale, found.complete) == (3, 8, 3, 1, False)
