@@ -82,7 +82,7 @@ class Job:
         self._settled: dict[str, Any] = {kind_of(first): sink.answers if named else {}}
         self._common: Message = {
             **common, "problem": file.digest, "path": str(file.path), "job": secrets.token_hex(4),
-            "tune": source.asked(),
+            "tune": source.mode_in_force(),
         }  # fmt: skip
         self._name = f"{type(problem).__name__.removesuffix('Problem').lower()}-0{self._common['job']}"
         self._handed: Any = None

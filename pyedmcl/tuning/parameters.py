@@ -35,7 +35,9 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _KEPT_MOST = 8192
-_beginnings = itertools.count()
+# Numbers of generations of answers: a new one begins where all questions are answered anew. A footing from before must
+# differ from all later ones, although the version of the knowledge may be the same, or begin at 0 again.
+_generations = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class ParameterSource:
         self.knowledge = Knowledge()
         self._answered: dict[Any, ParameterQuestion] = {}
         self._answered_by = 0  # version of the knowledge
-        self._begun_anew = next(_beginnings)
+        self._generation = next(_generations)
         self._told: set[str] = set()
         self._tuned: set[TuningKey] = set()
 
@@ -78,7 +80,7 @@ class ParameterSource:
         """Answer every question anew, by what is known now."""
         self._answered.clear()
         self._answered_by = self.knowledge.version
-        self._begun_anew = next(_beginnings)
+        self._generation = next(_generations)
 
     # What holds around questions
 
@@ -105,18 +107,15 @@ class ParameterSource:
             Another mode.
         """
         with config.read_once():
-            chosen = self._mode() if tune is None else checked_mode(tune)
+            chosen = self.mode_in_force() if tune is None else checked_mode(tune)
             self.knowledge.refresh()
             if self.knowledge.version != self._answered_by:
                 self.ask_anew()
             with self._within(call=Call(chosen)):
                 yield
 
-    def asked(self) -> str:
-        """The mode that is in force."""
-        return self._mode()
-
-    def _mode(self) -> str:
+    def mode_in_force(self) -> str:
+        """The mode of the block around, else that of ``PYEDMCL_TUNE``."""
         call = self._around.get().call
         return call.mode if call is not None else config.current().tune
 
@@ -182,18 +181,21 @@ class ParameterSource:
         return used
 
     def footing(self) -> Hashable | None:
-        """What all answers stand on: where it is the same, so are they. None where a job or a tuner has its own."""
-        around, mode = self._around.get(), self._mode()
+        """What the answers to all questions follow from: while two footings are equal, so is every answer.
+
+        None where that cannot be said: a tuner forces parameters, a job has answers of its own, or the mode may tune.
+        """
+        around, mode = self._around.get(), self.mode_in_force()
         if around.forced or around.answers is not None or mode not in ("never", "cached"):
             return None
-        return mode, self.knowledge.version, self._begun_anew
+        return mode, self.knowledge.version, self._generation
 
     def ask_again(self, questions: Iterable[tuple[Any, ParameterQuestion]]) -> None:
         """Count questions as asked, whose answers stand: what :meth:`watching` has collected on the same footing."""
         for seen in self._around.get().watchers:
-            for place, question in questions:
-                seen.pop(place, None)
-                seen[place] = question
+            for cache_key, question in questions:
+                seen.pop(cache_key, None)
+                seen[cache_key] = question
 
     # Questions
 
@@ -212,34 +214,58 @@ class ParameterSource:
         sizes : mapping, optional
             What the best parameters may depend on beside the source, such as rows and libraries.
         """
-        around, mode = self._around.get(), self._mode()
-        call = around.call or Call(mode)
+        around, mode = self._around.get(), self.mode_in_force()
         forced = around.forced.get(spec.name)
-        sizes = sizes or {}
-        how = str(sorted(forced.items())) if forced else mode
-        place = (id(spec), how, info, frozen(specialisation), frozen(sizes))
-        question = self._answered.get(place)
-        if question is None or question.spec is not spec:
-            question = ParameterQuestion(spec, dict(specialisation), info, dict(sizes), ParameterChoice({}, "", place))
-            question = self._keep(self._answer(question, mode, forced))
+        question = self._answered_once(spec, specialisation, info, sizes or {}, mode, forced)
         if not forced:
-            recorded = self._recorded(question, around.answers)
-            if recorded is not None:
-                question = question.answered(recorded, "recorded")
-            elif call.repays(question) and question.key() not in self._tuned:
-                self._tune(question, call)
-                self.ask_anew()
-                question = self._keep(self._answer(question, mode, None))
+            question = self._tuned_or_recorded(question, mode, around)
             if around.answers is not None:
-                around.answers[question.text()] = dict(question.choice.parameters)
-                kept = self._recorded(question, around.answers)
-                if kept is not None and kept != question.choice.parameters:  # another process was quicker
-                    question = question.answered(kept, "recorded")
-        for seen in around.watchers:
-            before = seen.pop(place, None)  # what was asked last stands last
-            same = before is not None and before.choice == question.choice
-            seen[place] = before if before is not None and same else question
+                question = self._recorded_first(question, around.answers)
+        self._show(question, around.watchers)
         return question.choice
+
+    def _answered_once(
+        self, spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, sizes: Mapping[str, int],
+        mode: str, forced: Mapping[str, Any] | None,
+    ) -> ParameterQuestion:  # fmt: skip
+        """The question with its answer, which is kept for the next time that it is asked in the same way."""
+        how = str(sorted(forced.items())) if forced else mode
+        cache_key = (id(spec), how, info, frozen(specialisation), frozen(sizes))
+        question = self._answered.get(cache_key)
+        if question is None or question.spec is not spec:  # a spec that is gone may have had the same id
+            unanswered = ParameterChoice({}, "", cache_key)
+            question = ParameterQuestion(spec, dict(specialisation), info, dict(sizes), unanswered)
+            question = self._keep(self._answer(question, mode, forced))
+        return question
+
+    def _tuned_or_recorded(self, question: ParameterQuestion, mode: str, around: _Surroundings) -> ParameterQuestion:
+        """The question with the answer that its job began with, else with one that is tuned now if that repays."""
+        recorded, call = self._recorded(question, around.answers), around.call or Call(mode)
+        if recorded is not None:
+            return question.answered(recorded, "recorded")
+        if not call.repays(question) or question.key() in self._tuned:
+            return question
+        self._tune(question, call)
+        self.ask_anew()  # what was found may suit other questions, too
+        return self._keep(self._answer(question, mode, None))
+
+    def _recorded_first(self, question: ParameterQuestion, answers: Answers) -> ParameterQuestion:
+        """The question with the answer that its job keeps: this one, unless another process was quicker."""
+        answers[question.text()] = dict(question.choice.parameters)
+        kept = self._recorded(question, answers)
+        if kept is None or kept == question.choice.parameters:
+            return question
+        return question.answered(kept, "recorded")
+
+    @staticmethod
+    def _show(question: ParameterQuestion, watchers: Iterable[dict[Any, ParameterQuestion]]) -> None:
+        """Let watchers see a question. What was asked last stands last, where :mod:`.retry` looks for a culprit."""
+        cache_key = question.choice.cache_key
+        for seen in watchers:
+            before = seen.pop(cache_key, None)
+            # Of the same answer, what engines adjusted is kept.
+            same = before is not None and before.choice == question.choice
+            seen[cache_key] = before if before is not None and same else question
 
     def adjusted(self, choice: ParameterChoice, parameters: Mapping[str, Any], why: str) -> Mapping[str, Any]:
         """What an engine makes of an answer: told where it differs, and kept for provenance.
@@ -260,16 +286,16 @@ class ParameterSource:
         changes = {name: value for name, value in parameters.items() if choice.parameters.get(name) != value}
         note = {"why": why, "parameters": changes}
         for seen in self._around.get().watchers if changes else ():
-            question = seen.get(choice.place)
+            question = seen.get(choice.cache_key)
             if question is not None and note not in question.adjusted:
-                seen[choice.place] = replace(question, adjusted=(*question.adjusted, note))
+                seen[choice.cache_key] = replace(question, adjusted=(*question.adjusted, note))
                 self._tell(logging.INFO, f"parameters of {question.spec.name} are adjusted: {why}")
         return parameters
 
     def _keep(self, question: ParameterQuestion) -> ParameterQuestion:
         if len(self._answered) > _KEPT_MOST:
             self._answered.clear()
-        self._answered[question.choice.place] = question
+        self._answered[question.choice.cache_key] = question
         return question
 
     def _answer(self, question: ParameterQuestion, mode: str, forced: Mapping[str, Any] | None) -> ParameterQuestion:

@@ -25,13 +25,14 @@ class ParameterChoice:
     parameters : mapping
     grade : str
         How well they are known: one of :data:`pyedmcl.tuning.grades.GRADES`.
-    place : object
-        Which question they answer, for :meth:`pyedmcl.tuning.parameters.ParameterSource.adjusted`.
+    cache_key : object
+        Which question they answer, and in which way it was asked, for
+        :meth:`pyedmcl.tuning.parameters.ParameterSource.adjusted`.
     """
 
     parameters: Mapping[str, Any]
     grade: str
-    place: Any = field(default=None, compare=False, repr=False)
+    cache_key: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class ParameterQuestion:
 
     def answered(self, parameters: Mapping[str, Any], grade: str) -> ParameterQuestion:
         """The same question with this answer."""
-        return replace(self, choice=ParameterChoice(parameters, grade, self.choice.place))
+        return replace(self, choice=ParameterChoice(parameters, grade, self.choice.cache_key))
 
     def record(self) -> dict[str, Any]:
         """The answer as plain data: its grade, its parameters and, where an engine adjusted them, what and why."""

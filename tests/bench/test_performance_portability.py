@@ -46,7 +46,7 @@ def test_each_way_has_its_own_knowledge(one_device, tmp_path):
     assert found["parameters"] == {"defaults": asked.parameters, "other": {"wg": 32}, "best": asked.parameters}
     assert found["seconds"]["defaults"] == found["seconds"]["best"] > 0  # the same parameters run once
     modes = []
-    call = WholeCall("xmap", "p", "", 1, lambda: modes.append(source.asked()), lambda: None)
+    call = WholeCall("xmap", "p", "", 1, lambda: modes.append(source.mode_in_force()), lambda: None)
     assert set(portability.of_call(call, ways, 2)["seconds"]) == {"defaults", "other", "best"}
     assert modes.count("never") == 6 and modes.count("cached") == 12
 
