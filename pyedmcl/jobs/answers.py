@@ -127,7 +127,7 @@ class Hello:
                     self._submit()
 
     def _submit(self) -> None:
-        self._answers.add(submitted(self._pool, self._task, f"hello-0{secrets.token_hex(4)}", None, str))
+        self._answers.add(submitted(self._pool, self._task, task_name("hello", secrets.token_hex(4)), None, str))
 
 
 class LostError(Exception):
@@ -136,6 +136,15 @@ class LostError(Exception):
 
 class UnfinishedError(Exception):
     """A task that was finished is so no more."""
+
+
+def task_name(kind: str, token: str) -> str:
+    """A name for tasks, which no other job has, with a hexadecimal token.
+
+    Dask's dashboard shows tasks as one whose names begin with the same words. The 0 keeps it from taking a token for a
+    word that happens to have letters only.
+    """
+    return f"{kind}-0{token}"
 
 
 def submitted(pool: Pool, task: Message, name: str, handed: Any, kept: Callable[[], str]) -> Any:

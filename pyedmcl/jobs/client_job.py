@@ -24,6 +24,7 @@ from .answers import (
     checked,
     result_of,
     submitted,
+    task_name,
 )
 from .blocks import Block, BlockResult, Problem, Record, Wait
 from .manifest import same_kind
@@ -84,7 +85,7 @@ class Job:
             **common, "problem": file.digest, "path": str(file.path), "job": secrets.token_hex(4),
             "tune": source.mode_in_force(),
         }  # fmt: skip
-        self._name = f"{type(problem).__name__.removesuffix('Problem').lower()}-0{self._common['job']}"
+        self._name = task_name(type(problem).__name__.removesuffix("Problem").lower(), self._common["job"])
         self._handed: Any = None
         self._answers = Answers()
         self._given: dict[int, list[Block]] = {}  # blocks of outstanding tasks

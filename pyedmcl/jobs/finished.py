@@ -38,7 +38,7 @@ class Finished:
         self.entries: dict[int, dict[str, Any]] = {}
         self.verified: set[int] = set()
         self._read: dict[Path, int] = {}  # bytes of journals that were taken
-        self._mark: tuple[int, ...] = ()  # of the journal of the whole, when it was
+        self._mark: tuple[int, ...] = ()  # of the journal of the whole store, when it was taken
 
     def file(self, block: int) -> Path:
         """Where a block is."""
@@ -70,12 +70,13 @@ class Finished:
         Parameters
         ----------
         whole : bool
-            Read that of the whole alone, which is one file, however many processes have one.
+            Read only the journal of the whole store: one file, where each process may have one of its own.
         """
         clean = True
         for journal in [self._path / "rho" / layout.JOURNAL] if whole else layout.journals(self._path):
             begin = self._read.get(journal, 0)
-            if journal.name == layout.JOURNAL:  # which is replaced as a whole by who joins the others to it
+            # Who joins the journals of processes writes that of the whole store anew: it is read from its start.
+            if journal.name == layout.JOURNAL:
                 mark = durable.mark_of(journal)
                 if begin and mark == self._mark:
                     continue

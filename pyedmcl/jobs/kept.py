@@ -1,4 +1,4 @@
-"""Jobs of several steps that can be killed at any moment, and that several processes compute together.
+"""Functions of several steps, each a job: they can be killed at any moment, and several processes may share them.
 
 Every block of every step is kept in a file, and found again by whoever makes the same steps in the same order.
 """

@@ -77,7 +77,12 @@ def is_ours(folder: Path, identity: Mapping[str, str], argument: str) -> bool:
 
 
 def mark(folder: Path, blocks: int, identity: Mapping[str, str], argument: str) -> None:
-    """Say that a folder is of this run, unless it says so; arguments and errors as for :func:`is_ours`.
+    """Say that a folder is of this run, unless it says so; other arguments and errors as for :func:`is_ours`.
+
+    Parameters
+    ----------
+    blocks : int
+        Into how many the problem is cut; a folder that says so already keeps its number.
 
     Raises
     ------

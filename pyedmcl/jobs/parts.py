@@ -124,7 +124,7 @@ class PartsSink:
         Numbered from 0; all who share the folder cut them alike.
     member : Member
     begin : float
-        Where this process begins, from :func:`.turns.part_of`.
+        Where this process begins, from :func:`.turns.begin_of`.
     job : Sink, optional
         Of the job whose stage this is: what it keeps is told, and its tuned parameters are taken.
     """

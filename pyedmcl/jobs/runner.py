@@ -1,4 +1,7 @@
-"""Runners of jobs in this process: one device or several, each in a thread of its own; Ctrl-C."""
+"""What runs the blocks of jobs in this process, on one device or several, and says what is kept where that ends early.
+
+The loop over blocks is in :mod:`.running`.
+"""
 
 from __future__ import annotations
 

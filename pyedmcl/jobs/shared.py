@@ -176,7 +176,7 @@ class SharedSink(StoreSink):
         The folder that is shared.
     member : Member
     begin : float
-        From :func:`.turns.part_of`.
+        From :func:`.turns.begin_of`.
     """
 
     def __init__(self, stores: Sequence[XmapStore], where: Any, member: Member, begin: float) -> None:

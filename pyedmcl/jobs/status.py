@@ -57,11 +57,11 @@ class Status:
     done : int
         Blocks, of all library sizes.
     total : int or None
-        None for a job of several steps that has not ended: later steps follow from what earlier ones find.
+        None for a function of several steps that has not ended: later steps follow from what earlier ones find.
     E_done, E_total : int
         Blocks of the search for E, where joined processes are at it; else 0.
     step : str
-        Of a job of several steps that has not ended: which one it is at, and how far.
+        Of a function of several steps that has not ended: which one it is at, and how far.
     processes : tuple of Process
         Those that have joined.
     rate : float or None
@@ -142,7 +142,7 @@ class Observer:
         return Status(self._path, n_done, total, *E_found, *self._told_of(entries))
 
     def _steps(self) -> Status:
-        """Of a job of several steps."""
+        """Of a function of several steps."""
         steps, entries = steps_of(self._path), entries_of_steps(self._path)
         n_done, ended = sum(map(blocks_in, steps)), blocks_in(self._path) > 0
         step = said_of_step(steps[-1]) if steps and not ended else ""

@@ -210,7 +210,7 @@ class XmapStore(StoredMap):
         Parameters
         ----------
         block : int
-        rows : array-like of float, shape (stop - start, N)
+        rows : array-like of float, shape (stop - start, targets)
             rho of the library rows ``start, stop = store.rows(block)``; converted to the stored type. Where edges are
             kept, those of these rows, of type :func:`.chunks.edge_dtype`.
 

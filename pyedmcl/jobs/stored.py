@@ -135,7 +135,7 @@ class StoredMap:
 
     @property
     def E(self) -> NDArray[np.int32] | None:
-        """E of each target, shape (targets,), int32; None until set, and for a writer where it is damaged.
+        """E of each target, int32; None until set, and for a writer where it is damaged and must be set.
 
         Raises StoreError for a reader where it is damaged.
         """
@@ -189,7 +189,7 @@ class StoredMap:
 
     @property
     def rho(self) -> zarr3.LazyMatrix:
-        """The result, shape (N, targets), read when indexed; NaN where not yet done.
+        """The result, of shape :attr:`shape`, read when indexed; NaN where not yet done.
 
         Raises InputError where edges were kept instead.
         """
@@ -203,7 +203,7 @@ class StoredMap:
         return zarr3.LazyMatrix(self.shape, self.manifest.dtype, self.block_rows, self._read_block)
 
     def read_rows(self, start: int, stop: int) -> NDArray[Any]:
-        """Library rows ``start`` to ``stop - 1`` of rho, shape (stop - start, N); NaN where not yet done.
+        """Library rows ``start`` to ``stop - 1`` of rho, shape (stop - start, targets); NaN where not yet done.
 
         Raises
         ------
