@@ -32,7 +32,7 @@ _GATHER = "journals"  # the claim of who reads them
 @contextlib.contextmanager
 def sink_at(
     where: Path, device: str, begin: float | None, open_stores: Callable[[Member | None], Sequence[XmapStore]]
-) -> Iterator[StoreSink]:
+) -> Iterator[AloneSink | SharedSink]:
     """A sink for the stores of a folder, which this process fills alone or together with others.
 
     Parameters

@@ -179,6 +179,8 @@ class ArraySink(ListSink):
 class StoreSink:
     """Writes blocks of library rows to stores, one for each layer of the result, all of which are cut alike.
 
+    What :mod:`.shared` makes of it, for one process or several, is a :class:`PairsSink`: it knows where stages go, too.
+
     Parameters
     ----------
     stores : sequence of XmapStore
@@ -214,9 +216,6 @@ class StoreSink:
                 # The record goes first: a run that continues finds E there and does not search for it again.
                 self._set_searched(place)
                 store.set_E(E)
-
-    def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
-        return ListSink(blocks, self)
 
     def pending(self) -> list[Block]:
         first = self.stores[0]

@@ -202,21 +202,6 @@ class StoredMap:
         # garbage collection.
         return zarr3.LazyMatrix(self.shape, self.manifest.dtype, self.block_rows, self._read_block)
 
-    def read_rows(self, start: int, stop: int) -> NDArray[Any]:
-        """Library rows ``start`` to ``stop - 1`` of rho, shape (stop - start, targets); NaN where not yet done.
-
-        Raises
-        ------
-        InputError
-            There are no such rows.
-        StoreError
-            A finished block cannot be read or was changed since it was written.
-        """
-        if not 0 <= start <= stop <= self.shape[0]:
-            raise InputError(f"rows {start} to {stop} do not exist: there are rows 0 to {self.shape[0]}")
-        rows: NDArray[Any] = self.rho[start:stop]
-        return rows
-
     def _read_block(self, block: int, first: int, last: int) -> NDArray[Any] | None:
         entry = self._done.entries.get(block)
         if entry is None:

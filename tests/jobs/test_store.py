@@ -31,7 +31,7 @@ def test_round_trip(path):
         assert store.pending() == list(range(8)) and not store.complete
         write_blocks(store, rho, [3, 7])
         assert store.pending() == [0, 1, 2, 4, 5, 6]
-        half = store.read_rows(14, 21)
+        half = store.rho[14:21]
         assert np.isnan(half[0]).all() and np.isnan(half[6]).all()
         np.testing.assert_array_equal(half[1:6], rho[15:20])
         write_blocks(store, rho)
@@ -93,9 +93,6 @@ def test_indexing_errors(finished):
     with pytest.raises(ValueError, match="copy"):
         lazy.__array__(copy=False)
     assert np.asarray(lazy, dtype=np.float64).dtype == np.float64
-    for rows in ((-1, 2), (3, 2), (0, N + 1)):
-        with pytest.raises(InputError, match="do not exist"):
-            open_store(finished).read_rows(*rows)
 
 
 def test_zarr_reads_it(finished):
@@ -154,7 +151,7 @@ def test_write_checks_its_input(path):
             store.write(8, np.zeros((ROWS, N), np.float32))
         assert len(store.pending()) == 8
         store.write(0, np.asfortranarray(values()[:ROWS].astype(">f4")))  # any order is stored alike
-        np.testing.assert_array_equal(store.read_rows(0, ROWS), values()[:ROWS])
+        np.testing.assert_array_equal(store.rho[:ROWS], values()[:ROWS])
     with pytest.raises(StoreError, match="reading only"):
         store.write(0, values()[:ROWS])
     with pytest.raises(StoreError, match="reading only"):

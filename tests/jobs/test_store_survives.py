@@ -54,7 +54,7 @@ def test_damaged_chunks_are_done_again(finished):
     assert reader.pending() == [1, 2]
     assert np.isnan(reader.rho[5, 0]) and reader.rho[15, 0] == values()[15, 0]
     with pytest.raises(StoreError, match=r"block 4 .* has changed"):
-        reader.read_rows(20, 21)
+        reader.rho[20:21]
     with XmapStore.create_or_resume(finished, make_manifest()) as store:
         assert store.pending() == [1, 2, 4]
         assert np.isnan(store.rho[20]).all()
