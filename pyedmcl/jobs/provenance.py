@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
 
-#: What a job adds that stands behind the kernels.
+#: Entries that a job adds and that are listed after the kernels.
 _LAST = ("parameters", "grade", "neighbors", "precision", "seconds", "blocks")
 #: What a record of a job is "for" that tells of its targets, and not of the search for neighbours.
 PRECISION = "precision"
