@@ -54,6 +54,8 @@ class Quirks:
         Work-groups that run side by side on a compute unit, where local memory does not say it.
     lists_in_registers : bool
         Whether sorted lists of a scalar work-item must be kept in registers, since those in memory come out wrong.
+    shared_solves : bool
+        Whether several work-items of a group may solve a system of equations together.
     reads_ahead : int
         Numbers that a work-item reads before it looks at the first, where they come one by one from far away.
     build_options : tuple of str
@@ -108,6 +110,7 @@ class Quirks:
     unit_rate: float = 0.0
     groups_at_once: int = 16
     lists_in_registers: bool = False
+    shared_solves: bool = True
     reads_ahead: int = 32
     build_options: tuple[str, ...] = ()
     prelude: str = ""
@@ -142,6 +145,7 @@ class Quirks:
             "byte_permute": self.byte_permute,
             "inverse_root": self.inverse_root,
             "lists_in_registers": self.lists_in_registers,
+            "shared_solves": self.shared_solves,
             "reads_ahead": self.reads_ahead,
         }
 
@@ -172,6 +176,12 @@ TABLE: tuple[Row, ...] = (
         {"reads_ahead": 8},
         "a processor reads ahead by itself: means of 1,000 series took the same time with 8 as with 32 reads that were "
         "unrolled, which Intel's compiler needs 0.12 seconds longer for",
+    ),
+    Row(
+        _on_host,
+        {"shared_solves": False},
+        "work-items of a processor that solve a system together only wait for each other, and what PoCL 3.1 makes of "
+        "groups of 16 is wrong",
     ),
     Row(
         _on_host,

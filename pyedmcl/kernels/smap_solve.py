@@ -29,8 +29,8 @@ SPEC = KernelSpec(
     tunables=(Tunable("wg", (1, 8, 16, 32, 64), {"cpu": 1, "gpu": 32}, "work-items that solve a system together"),),
     constraints=(
         Constraint(
-            lambda v: v["minimum"] != "select" or v["wg"] == 1,
-            "on a processor work-items only wait for each other, and what PoCL 3.1 makes of groups of 16 is wrong",
+            lambda v: v.get("shared_solves", True) or v["wg"] == 1,
+            "a work-item solves a system alone where a device must not share it (quirk shared_solves)",
         ),
     ),
     same_bits=False,
