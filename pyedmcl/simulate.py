@@ -69,6 +69,15 @@ def coupled_maps(
     ------
     InputError
         A parameter is out of range.
+
+    Examples
+    --------
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=300)
+    >>> network.values.shape, network.names
+    ((300, 4), ('map0', 'map1', 'map2', 'map3'))
+    >>> int(network.links.sum(axis=0).max())  # each is driven by one or two others
+    2
     """
     if n_series < 3 or n_steps < 1:
         raise InputError(f"n_series={n_series}, n_steps={n_steps}: at least 3 series and 1 step are needed")
@@ -106,6 +115,19 @@ def roc_auc(score: ArrayLike, truth: ArrayLike) -> float:
     -------
     float
         0 to 1; NaN unless there are both true and false cases.
+
+    Raises
+    ------
+    InputError
+        Not one score for each case.
+
+    Examples
+    --------
+    >>> from pyedmcl.simulate import roc_auc
+    >>> roc_auc([0.9, 0.4, 0.7, 0.1], [True, False, False, False])
+    1.0
+    >>> roc_auc([0.9, 0.4, 0.7, 0.1], [False, True, False, True])
+    0.0
     """
     values = np.asarray(score, np.float64).reshape(-1)
     positive = np.asarray(truth, np.bool_).reshape(-1)
@@ -130,6 +152,24 @@ def link_auc(rho: Any, links: NDArray[np.bool_]) -> float:
         Shape (N, N), row = library, column = target: ``rho[i, j]`` is the evidence that j drives i.
     links : ndarray of bool
         Shape (N, N), ``links[i, j]``: i drives j.
+
+    Returns
+    -------
+    float
+        As of :func:`roc_auc`.
+
+    Raises
+    ------
+    InputError
+        The shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyedmcl.simulate import link_auc
+    >>> links = np.array([[False, True], [False, False]])  # the first drives the second ...
+    >>> link_auc([[1.0, 0.2], [0.8, 1.0]], links)  # ... so that the states of the second know the first
+    1.0
     """
     skill = np.asarray(rho)
     if skill.shape != links.shape:

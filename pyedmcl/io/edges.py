@@ -116,6 +116,18 @@ def strongest_edges(
     -------
     list of Edge
         By falling rho, then by position of the library, then of the target. NaN never appears.
+
+    Raises
+    ------
+    InputError
+        For shapes that do not fit.
+
+    Examples
+    --------
+    >>> from pyedmcl.io import strongest_edges
+    >>> rho = [[1.0, 0.25], [0.5, 1.0]]
+    >>> [(edge.library, edge.target, edge.rho) for edge in strongest_edges(rho, ["rotifers", "algae"], E=3, top=1)]
+    [('algae', 'rotifers', 0.5)]
     """
     rho, names, columns, dims = checked_map(rho, names, E, targets)
     strongest = Strongest(top)
@@ -168,6 +180,18 @@ def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> Path:
 
     In .npz, library and target are positions in the array ``names``.
 
+    Parameters
+    ----------
+    path : path
+        A file that is there is replaced once the new one is complete.
+    edges : sequence of Edge
+        Such as those of :func:`strongest_edges`.
+
+    Returns
+    -------
+    Path
+        The file.
+
     Raises
     ------
     InputError
@@ -176,6 +200,15 @@ def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> Path:
         If the file cannot be written; a file that was there is kept then.
     MissingExtraError
         If Parquet needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from pyedmcl.io import strongest_edges, write_edges
+    >>> edges = strongest_edges([[1.0, 0.25], [0.5, 1.0]], ["rotifers", "algae"], E=3, top=2)
+    >>> print(write_edges("edges.csv", edges).read_text(), end="")
+    cause,effect,library,target,rho,E,E_of
+    rotifers,algae,algae,rotifers,0.5,3,cause
+    algae,rotifers,rotifers,algae,0.25,3,cause
     """
     E = dict.fromkeys((edge.library for edge in edges), 0) | {edge.target: edge.E for edge in edges}
     positions = {name: i for i, name in enumerate(E)}

@@ -63,6 +63,16 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
         If the file cannot be written; a file that was there is kept then.
     MissingExtraError
         If HDF5, NetCDF or Parquet needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pyedmcl.io import write_matrix
+    >>> write_matrix("map.csv", [[1.0, 0.25], [0.5, 1.0]], ["rotifers", "algae"], E=3)
+    >>> print(Path("map.csv").read_text(), end="")
+    library,rotifers,algae
+    rotifers,1.0,0.25
+    algae,0.5,1.0
     """
     path = output_path(path, tuple(_WRITERS), "a map")
     rho, libraries, columns, dims = checked_map(rho, names, E, targets)

@@ -88,6 +88,17 @@ def read_series(path: str | os.PathLike[str], *, columns: Sequence[str | int] | 
         (with the line of the first bad cell).
     MissingExtraError
         If the format needs a package of the extra "io" that is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from pyedmcl.io import read_series
+    >>> _ = Path("plankton.csv").write_text("date,rotifers,algae\\n2024-01-01,1.5,20\\n2024-01-02,1.7,\\n")
+    >>> series = read_series("plankton.csv")
+    >>> series.names, series.values.shape
+    (('rotifers', 'algae'), (2, 2))
+    >>> read_series("plankton.csv", columns="algae").values[:, 0]
+    array([20., nan])
     """
     path = path_of(path)
     what = str(path)

@@ -9,6 +9,7 @@ import re
 import pytest
 
 import pyedmcl
+from pyedmcl import io, simulate
 
 FUNCTIONS = sorted(name for name in pyedmcl.__all__ if callable(getattr(pyedmcl, name)))
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
@@ -50,6 +51,23 @@ def test_what_is_pointed_at_exists(name):
 def test_the_example_shows_what_happens(name, one_device, monkeypatch):
     monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
     example = doctest.DocTestParser().get_doctest(sections(name)["Examples"], {}, name, None, 0)
+    assert example.examples
+    report = []
+    assert doctest.DocTestRunner().run(example, out=report.append).failed == 0, "".join(report)
+
+
+BESIDE = [
+    *(getattr(io, name) for name in ("read_series", "write_matrix", "write_edges", "strongest_edges")),
+    *(getattr(simulate, name) for name in ("coupled_maps", "roc_auc", "link_auc")),
+]
+
+
+@pytest.mark.parametrize("function", BESIDE, ids=lambda function: function.__name__)
+def test_examples_of_simulations_and_files_show_what_happens(function, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = inspect.getdoc(function)
+    assert {"Parameters", "Raises", "Examples"} <= set(_SECTION.findall(text))
+    example = doctest.DocTestParser().get_doctest(text, {}, function.__name__, None, 0)
     assert example.examples
     report = []
     assert doctest.DocTestRunner().run(example, out=report.append).failed == 0, "".join(report)
