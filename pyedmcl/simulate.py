@@ -73,11 +73,14 @@ def coupled_maps(
     Examples
     --------
     >>> from pyedmcl.simulate import coupled_maps
-    >>> network = coupled_maps(n_series=4, n_steps=300)
+    >>> network = coupled_maps(n_series=4, n_steps=400)
     >>> network.values.shape, network.names
-    ((300, 4), ('map0', 'map1', 'map2', 'map3'))
-    >>> int(network.links.sum(axis=0).max())  # each is driven by one or two others
-    2
+    ((400, 4), ('map0', 'map1', 'map2', 'map3'))
+    >>> network.links.astype(int)  # row = cause, column = effect
+    array([[0, 1, 1, 1],
+           [0, 0, 1, 0],
+           [1, 1, 0, 1],
+           [0, 0, 0, 0]])
     """
     if n_series < 3 or n_steps < 1:
         raise InputError(f"n_series={n_series}, n_steps={n_steps}: at least 3 series and 1 step are needed")
@@ -119,15 +122,13 @@ def roc_auc(score: ArrayLike, truth: ArrayLike) -> float:
     Raises
     ------
     InputError
-        Not one score for each case.
+        There is not one score for each case.
 
     Examples
     --------
     >>> from pyedmcl.simulate import roc_auc
-    >>> roc_auc([0.9, 0.4, 0.7, 0.1], [True, False, False, False])
-    1.0
-    >>> roc_auc([0.9, 0.4, 0.7, 0.1], [False, True, False, True])
-    0.0
+    >>> roc_auc([0.9, 0.4, 0.6, 0.1], [True, True, False, False])  # of 4 pairs, 3 have the true case above the false
+    0.75
     """
     values = np.asarray(score, np.float64).reshape(-1)
     positive = np.asarray(truth, np.bool_).reshape(-1)
@@ -156,19 +157,21 @@ def link_auc(rho: Any, links: NDArray[np.bool_]) -> float:
     Returns
     -------
     float
-        As of :func:`roc_auc`.
+        As of :func:`roc_auc`: 1 where all links have more skill than all other pairs, about 0.5 for skill by chance.
 
     Raises
     ------
     InputError
-        The shapes differ.
+        Map and links differ in shape.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pyedmcl.simulate import link_auc
-    >>> links = np.array([[False, True], [False, False]])  # the first drives the second ...
-    >>> link_auc([[1.0, 0.2], [0.8, 1.0]], links)  # ... so that the states of the second know the first
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps, link_auc
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> link_auc(pyedmcl.xmap(network.values, E=3).rho, network.links) > 0.7
+    True
+    >>> link_auc(network.links.T, network.links)  # a map's rows are effects
     1.0
     """
     skill = np.asarray(rho)

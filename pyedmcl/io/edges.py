@@ -120,14 +120,13 @@ def strongest_edges(
     Raises
     ------
     InputError
-        For shapes that do not fit.
+        For shapes that do not fit, and for a ``top`` below 1.
 
     Examples
     --------
     >>> from pyedmcl.io import strongest_edges
-    >>> rho = [[1.0, 0.25], [0.5, 1.0]]
-    >>> [(edge.library, edge.target, edge.rho) for edge in strongest_edges(rho, ["rotifers", "algae"], E=3, top=1)]
-    [('algae', 'rotifers', 0.5)]
+    >>> strongest_edges([[1.0, 0.25], [0.75, 1.0]], names=["prey", "hunter"], E=3, top=1)
+    [Edge(library='hunter', target='prey', rho=0.75, E=3)]
     """
     rho, names, columns, dims = checked_map(rho, names, E, targets)
     strongest = Strongest(top)
@@ -185,12 +184,11 @@ def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> Path:
     path : path
         A file that is there is replaced once the new one is complete.
     edges : sequence of Edge
-        Such as those of :func:`strongest_edges`.
+        As of :func:`strongest_edges` or of a result's ``edges()``.
 
     Returns
     -------
-    Path
-        The file.
+    pathlib.Path
 
     Raises
     ------
@@ -203,12 +201,13 @@ def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> Path:
 
     Examples
     --------
-    >>> from pyedmcl.io import strongest_edges, write_edges
-    >>> edges = strongest_edges([[1.0, 0.25], [0.5, 1.0]], ["rotifers", "algae"], E=3, top=2)
-    >>> print(write_edges("edges.csv", edges).read_text(), end="")
+    >>> import tempfile
+    >>> from pyedmcl.io import Edge, write_edges
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_edges(f"{folder}/edges.csv", [Edge("hunter", "prey", 0.75, 3)])
+    ...     print(path.read_text(), end="")
     cause,effect,library,target,rho,E,E_of
-    rotifers,algae,algae,rotifers,0.5,3,cause
-    algae,rotifers,rotifers,algae,0.25,3,cause
+    prey,hunter,hunter,prey,0.75,3,cause
     """
     E = dict.fromkeys((edge.library for edge in edges), 0) | {edge.target: edge.E for edge in edges}
     positions = {name: i for i, name in enumerate(E)}

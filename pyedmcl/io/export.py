@@ -66,13 +66,16 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
 
     Examples
     --------
+    >>> import tempfile
     >>> from pathlib import Path
     >>> from pyedmcl.io import write_matrix
-    >>> write_matrix("map.csv", [[1.0, 0.25], [0.5, 1.0]], ["rotifers", "algae"], E=3)
-    >>> print(Path("map.csv").read_text(), end="")
-    library,rotifers,algae
-    rotifers,1.0,0.25
-    algae,0.5,1.0
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "map.csv")
+    ...     write_matrix(path, [[1.0, 0.25], [0.75, 1.0]], names=["prey", "hunter"], E=3)
+    ...     print(path.read_text(), end="")
+    library,prey,hunter
+    prey,1.0,0.25
+    hunter,0.75,1.0
     """
     path = output_path(path, tuple(_WRITERS), "a map")
     rho, libraries, columns, dims = checked_map(rho, names, E, targets)

@@ -91,14 +91,18 @@ def read_series(path: str | os.PathLike[str], *, columns: Sequence[str | int] | 
 
     Examples
     --------
+    >>> import tempfile
     >>> from pathlib import Path
     >>> from pyedmcl.io import read_series
-    >>> _ = Path("plankton.csv").write_text("date,rotifers,algae\\n2024-01-01,1.5,20\\n2024-01-02,1.7,\\n")
-    >>> series = read_series("plankton.csv")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "lake.csv")
+    ...     _ = path.write_text("date,prey,hunter\\n2001-01-01,1.5,7\\n2001-01-02,2.5,\\n2001-01-03,4.0,9\\n")
+    ...     series = read_series(path)
+    ...     hunter = read_series(path, columns="hunter")
     >>> series.names, series.values.shape
-    (('rotifers', 'algae'), (2, 2))
-    >>> read_series("plankton.csv", columns="algae").values[:, 0]
-    array([20., nan])
+    (('prey', 'hunter'), (3, 2))
+    >>> hunter.values.ravel().tolist()  # the empty cell is a gap
+    [7.0, nan, 9.0]
     """
     path = path_of(path)
     what = str(path)
