@@ -12,7 +12,6 @@ from ...errors import InputError, shown
 from ...io.on_device import OnDevice
 from ...jobs.device_results import arrays_of, runner_at
 from ...jobs.function import public_function
-from ...jobs.runner import Runner
 from ...launch.delivery import DeviceRows
 from .. import arguments, common
 from ..common import Device, Progress
@@ -234,10 +233,6 @@ def _sides(x: Any, y: Any, embedding: Embedding, options: common.Options) -> tup
         rows = points_of(y, "y", embedding)
         same_coordinates(columns, rows)
     return near_one(options.arithmetic, rows, columns)
-
-
-def _one(device: Device, options: common.Options) -> Runner:
-    return common.runner_of_one(device, options, "a plot is drawn")
 
 
 def _size(pixels: int | Sequence[int] | None, n_rows: int, n_columns: int) -> tuple[int, int]:
