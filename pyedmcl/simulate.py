@@ -26,6 +26,15 @@ class Network:
         N names.
     links : ndarray of bool
         Shape (N, N): ``links[i, j]`` says that series i drives series j. The diagonal is False.
+
+    Examples
+    --------
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> bool(network.links[1, 2]), bool(network.links[2, 0])  # map1 drives map2, and map2 drives map0
+    (True, True)
+    >>> bool(network.over_one()[1, 0])  # hence map1 drives map0 by way of another
+    True
     """
 
     values: NDArray[np.float32]

@@ -76,6 +76,19 @@ class CausalNetwork(Graph, Result):
         Rows so near in time were no neighbours.
     grid : Grid or None
         Where the series lie, if they are a field.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> found = pyedmcl.causal_network(network.values[:, [0, 2]], E=3, seed=1)
+    >>> found.verdict[0, 1]  # row = effect, column = cause
+    'direct'
+    >>> print(found.statement(cause="x1", effect="x0").split(".")[0])
+    x1 drives x0, and no other series of the table explains that
+    >>> found.rows(["direct"])[0][:3]
+    ('x1', 'x0', 'direct')
     """
 
     column_labels: ClassVar = {

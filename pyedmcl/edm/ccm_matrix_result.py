@@ -50,6 +50,19 @@ class CcmMatrixResult(Graph, Result):
         What the matrices hold: "pearson" or "spearman".
     grid : Grid or None
         Where the series lie, if they are a field.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.ccm_matrix(network.values, E=3, lib_sizes=[30, 300], sample=10, seed=1)
+    >>> bool(result.gain[0, 2] > 0.1)  # row = effect, column = cause: skill grows with the library
+    True
+    >>> bool(result.converging()[0, 2])
+    True
+    >>> result.pairs()[0][:2]  # library (effect) and target (cause) of the strongest pair
+    ('x0', 'x2')
     """
 
     column_labels: ClassVar = {

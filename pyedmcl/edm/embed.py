@@ -34,6 +34,13 @@ class EmbedResult(Result):
     time : ndarray or None
         Of the rows, where the data had it.
     provenance : mapping
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> result = pyedmcl.embed([1.0, 2.0, 3.0, 4.0], E=2)
+    >>> result.names, result.values[1:].tolist()
+    (('x0(t-0)', 'x0(t-1)'), [[2.0, 1.0], [3.0, 2.0], [4.0, 3.0]])
     """
 
     series_label: ClassVar = Label("data", "value of the series so many rows before")

@@ -29,6 +29,17 @@ class EmbedDimensionResult(Result):
     names : tuple of str
     grid : Grid or None
         Where the series lie, if they are a field.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.embed_dimension(network.values, E_max=5)
+    >>> result.E.tolist()  # of each series
+    [2, 2, 2, 3]
+    >>> result.rho[0].round(2).tolist()  # of the first one, for E = 1, ..., 5
+    [0.97, 0.99, 0.99, 0.98, 0.97]
     """
 
     series_label: ClassVar = Label("1", "skill of predicting this series by itself, in E dimensions")

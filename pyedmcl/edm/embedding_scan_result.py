@@ -32,6 +32,18 @@ class EmbeddingScan(Result):
     single : bool
         The input was one series, 1-D.
     provenance : mapping
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> scan = pyedmcl.embedding_scan(network.values[:, 0], E=range(1, 5), tau=[1, 2], Tp=[1, 3])
+    >>> scan.axes, scan.rho.shape
+    (('E', 'tau', 'Tp'), (4, 2, 2))
+    >>> best = scan.sel(Tp=1).best()
+    >>> best["E"], best["tau"], round(best["rho"], 2)
+    (2, 1, 0.99)
     """
 
     rho: NDArray[np.float64]

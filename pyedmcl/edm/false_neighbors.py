@@ -35,6 +35,17 @@ class FalseNeighbors(Result):
         For E = 1, ..., E_max.
     names : tuple of str
     provenance : mapping
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.false_neighbors(network.values, E_max=5)
+    >>> result.share[0].round(1).tolist()  # of the first series, for E = 1, ..., 5
+    [0.7, 0.2, 0.2, 0.1, 0.1]
+    >>> result.dimension(tolerance=0.3).tolist()  # of each series; noise leaves some neighbours false in any E
+    [2, 2, 2, 2]
     """
 
     series_label: ClassVar = Label("1", "share of false nearest neighbours of this series in E dimensions")

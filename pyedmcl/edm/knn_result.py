@@ -31,6 +31,17 @@ class KnnResult(Result):
         NumPy's copies to the host.
     provenance : mapping
         Device, driver, kernel digest, parameters.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.knn(network.values[:, 0], E=3)
+    >>> result.indices[2].tolist()  # rows of the states nearest to that of row 2
+    [315, 100, 56, 371]
+    >>> result.distances[0].tolist()  # row 0 has no lags, hence no neighbours
+    [inf, inf, inf, inf]
     """
 
     column_labels: ClassVar = {

@@ -48,6 +48,17 @@ class MultiviewResult(SimplexResult):
         What each of them predicts.
     n_tried : int
         How many views there were.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.multiview(network.values, 0, D=2, E=2)
+    >>> result.rho > 0.9, result.n_tried, len(result.views)
+    (True, 28, 5)
+    >>> result.views_frame().columns.tolist()
+    ['coordinate 1', 'coordinate 2', 'rho']
     """
 
     views: tuple[tuple[str, ...], ...] = ()

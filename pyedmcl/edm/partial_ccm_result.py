@@ -42,6 +42,18 @@ class PartialCcm(Result):
     Tp : int
     n, method, seed
         Surrogates: how many at most, of which kind, and what chose them.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> x, y, z = network.values[:, 2], network.values[:, 3], network.values[:, 0]
+    >>> found = pyedmcl.partial_ccm(x, y, given=z, E=3, Tp=-1, seed=1)
+    >>> found.cause[0], found.effect[0], found.given
+    ('x', 'y', ('z',))
+    >>> bool(0 < found.partial[0] < found.rho[0])  # some of what y tells of x passes through z
+    True
     """
 
     series_label: ClassVar = Label("1", "skill of the estimate of the cause through this series")

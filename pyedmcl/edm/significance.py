@@ -63,6 +63,18 @@ class CcmSignificance(Result):
     reasons : tuple of str
         For method "auto", "seasonal" without a period, and "phase" and "iaaft" of series with gaps: what was taken for
         the target of each direction, and why.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> x, y = network.values[:, 0], network.values[:, 1]
+    >>> result = pyedmcl.ccm_significance(x, y, E=3, n=19, seed=1)
+    >>> result.links[1], bool(result.p_value[1] == result.smallest_p)  # no surrogate of x did as well: x drives y
+    (('y', 'x'), True)
+    >>> result.n, result.smallest_p, result.surrogates.shape
+    (19, 0.05, (2, 19))
     """
 
     links: tuple[tuple[str, str], tuple[str, str]]

@@ -37,6 +37,19 @@ class SimplexResult(Result):
         What is predicted.
     skill : float
         The measure that was asked for; rho by default.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.simplex(network.values[:, 0], E=3)
+    >>> round(result.rho, 2)
+    0.99
+    >>> result.time[:2].tolist()  # the state of row 2 is the first one, and predicts row 3
+    [3, 4]
+    >>> result.to_frame().columns.tolist()
+    ['time', 'observed', 'predicted', 'variance']
     """
 
     row_column: ClassVar = "time"

@@ -25,6 +25,17 @@ class SkillResult(Result):
         What it was set to.
     rho, mae, rmse : ndarray of float64 (n,)
     E : int
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.predict_interval(network.values[:, 0], Tp=[1, 2, 4], E=3)
+    >>> result.parameter, result.rho.round(2).tolist(), result.best
+    ('Tp', [0.99, 0.96, 0.85], 1)
+    >>> result.to_frame().columns.tolist()
+    ['Tp', 'rho', 'mae', 'rmse']
     """
 
     parameter: str

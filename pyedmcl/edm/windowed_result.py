@@ -51,6 +51,19 @@ class WindowedMap(Result):
         Where libraries and targets lie, if they are fields.
     skill : str
         What rho holds: "pearson", or another measure that was asked for.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.xmap(network.values, E=3, windows=(200, 100))  # 200 rows each, 100 from one to the next
+    >>> result.starts.tolist(), result.rho.shape
+    ([0, 100, 200], (3, 4, 4))
+    >>> result.edges(top=1)[0].target  # of the pair that is strongest in the mean over windows
+    'x2'
+    >>> result.curves()["x2 drives x0?"].shape
+    (3,)
     """
 
     rho: NDArray[Any]
@@ -126,6 +139,17 @@ class WindowedForecast(Result):
     E : int
     starts, width, time
         As of :class:`WindowedMap`.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.simplex(network.values[:, 0], E=3, windows=(200, 100))
+    >>> result.time.tolist(), bool((result.rho > 0.9).all())
+    ([99.5, 199.5, 299.5], True)
+    >>> result.to_frame().columns.tolist()
+    ['start', 'time', 'rho', 'mae', 'rmse']
     """
 
     row_column: ClassVar = "time"
@@ -177,6 +201,18 @@ class WindowedCcm(Result):
         What rho holds: "pearson", or another measure that was asked for.
     starts, width, time
         As of :class:`WindowedMap`.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> x, y = network.values[:, 0], network.values[:, 1]
+    >>> result = pyedmcl.ccm(x, y, E=3, lib_sizes=[20, 150], sample=5, seed=1, windows=(200, 100))
+    >>> result.mean.shape  # window, direction, library size
+    (3, 2, 2)
+    >>> result.curves()["x drives y?"].round(1).tolist()  # at the largest library
+    [0.4, 0.5, 0.7]
     """
 
     rho: NDArray[np.float64]
@@ -244,6 +280,19 @@ class WindowedCcmMatrix(Result):
         What rho holds: "pearson" or "spearman".
     grid : Grid or None
         Where the series lie, if they are a field.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.ccm_matrix(
+    ...     network.values, E=3, lib_sizes=[20, 150], sample=5, seed=1, windows=(200, 100)
+    ... )
+    >>> result.rho.shape  # window, library size, library, target
+    (3, 2, 4, 4)
+    >>> list(result.curves())[0]  # the strongest pair
+    'x2 drives x0?'
     """
 
     rho: NDArray[Any]

@@ -46,6 +46,17 @@ class XmapEdges(Graph, Result):
         The result store, where there is one.
     targets : tuple of str or None
         Names of the targets, where these are not the libraries.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.xmap(network.values, E=3, keep="top:1")  # the strongest cause of each series
+    >>> result.library.tolist(), result.target.tolist()  # series 2 is that of series 0, 1 and 3
+    ([0, 1, 2, 3], [2, 2, 1, 2])
+    >>> result.edges(top=1)[0].target
+    'x2'
     """
 
     keep: str

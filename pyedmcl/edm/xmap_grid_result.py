@@ -63,6 +63,19 @@ class XmapGrid(Result):
         Parameters of one value.
     grids : (Grid or None, Grid or None)
         Where libraries and targets lie, if they are fields.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> grid = pyedmcl.xmap_grid(network.values, E=range(1, 6), Tp=[-1, 0])
+    >>> grid.axes
+    {'E': (1, 2, 3, 4, 5), 'Tp': (-1, 0)}
+    >>> grid.sel(E=3, Tp=0).rho.shape  # the map of these values
+    (4, 4)
+    >>> grid.sel(Tp=0).best("E").chosen[0].tolist()  # the E in which the states of x0 predict x0, ..., x3 best
+    [1.0, 5.0, 2.0, 1.0]
     """
 
     rho: Any
@@ -191,6 +204,17 @@ class GridChoice(Result):
         By how much the skill may be below the best.
     grids : (Grid or None, Grid or None)
         Where libraries and targets lie, if they are fields.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> flow = pyedmcl.xmap_grid(network.values, E=range(1, 6)).saturation(0.02)
+    >>> flow.chosen[0].tolist()  # the smallest E in which the states of x0 predict x0, ..., x3 nearly as well as in any
+    [1.0, 5.0, 2.0, 1.0]
+    >>> bool(flow.directionality()[0, 2] > 0)  # x2 drives x0 more than x0 drives x2
+    True
     """
 
     rho: NDArray[Any]

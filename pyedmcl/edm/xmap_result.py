@@ -71,6 +71,19 @@ class XmapResult(Graph, Result):
         target for a unit of the library; NaN behind the target's E.
     lags : tuple of int or None
         How many steps before the state each of these lags lies.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.xmap(network.values, E=3)
+    >>> round(float(result.rho[0, 2]), 1)  # row = effect, column = cause: evidence that x2 drives x0
+    0.9
+    >>> [(edge.target, edge.library, round(edge.rho, 1)) for edge in result.edges(top=2)]  # cause, effect, skill
+    [('x2', 'x0', 0.9), ('x2', 'x3', 0.8)]
+    >>> result.to_frame().columns.tolist()
+    ['x0', 'x1', 'x2', 'x3']
     """
 
     series_label: ClassVar = Label("1", "skill of predicting this series (the cause) from the row's (the effect)")

@@ -68,6 +68,17 @@ class XmapSignificance(Graph, Result):
         each target, and why.
     grid : Grid or None
         Where the series lie, if they are a field.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.xmap_significance(network.values[:, :2], E=3, n=99, seed=1)
+    >>> result.significant(0.05).tolist()  # row = effect, column = cause: x0 drives x1
+    [[False, False], [True, False]]
+    >>> result.smallest_p, result.smallest_q
+    (0.01, 0.02)
     """
 
     rho: Doubles

@@ -30,6 +30,16 @@ class Edge(NamedTuple):
 
     ``rho`` is the skill with which the embedding of ``library`` predicts ``target``: a high value is evidence that
     ``target`` drives ``library``. ``E`` is the target's embedding dimension.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> edge = pyedmcl.xmap(coupled_maps(n_series=4, n_steps=400).values, E=3).edges(top=1)[0]
+    >>> edge.target, edge.library, round(edge.rho, 1)  # the strongest link: x2 drives x0
+    ('x2', 'x0', 0.9)
+    >>> edge.named()["cause"], edge.named()["effect"]
+    ('x2', 'x0')
     """
 
     library: str

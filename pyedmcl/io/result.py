@@ -28,6 +28,18 @@ class Result:
     Its methods that draw (``plot``, ``plot_network``, ...) take ``ax``, ``cmap``, ``figsize``, ``dpi`` and ``title``,
     see :class:`pyedmcl.io.style.Style`. What ``to_frame`` and ``to_xarray`` give says units and meanings in its
     ``attrs``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyedmcl
+    >>> result = pyedmcl.embed([1.0, 2.0, 3.0, 4.0], E=2)
+    >>> result
+    EmbedResult(values=<4 x 2: 1 to 4>, names=('x0(t-0)', 'x0(t-1)'))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = pyedmcl.open_result(result.save(f"{folder}/embedded.edm"))
+    >>> type(again).__name__, again.names == result.names
+    ('EmbedResult', True)
     """
 
     #: Units and meanings of columns and variables, where these differ from :data:`pyedmcl.io.labels.COMMON`.

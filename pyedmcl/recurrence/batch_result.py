@@ -47,6 +47,19 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
     convention : Convention
     theiler, lmin, vmin, wmin : int
     provenance : mapping
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500)[:, None] * np.linspace(0.1, 0.3, 8))  # 8 series
+    >>> batch = pyedmcl.rqa_batch(x, m=2, tau=8, radius=0.2, radius_unit="std")
+    >>> len(batch), batch.measure("DET").shape
+    (8, (8,))
+    >>> bool(batch[7].DET == batch.measure("DET")[7])
+    True
+    >>> batch.to_frame().columns.tolist()[:4]
+    ['series', 'radius', 'radius_used', 'recurrence_rate']
     """
 
     series_label: ClassVar = Label("", "what tells the series apart")

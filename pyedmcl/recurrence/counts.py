@@ -42,6 +42,17 @@ class Counts:
         Over columns: first row of the last black run minus first row of the first one; black runs minus 1 (at least 0).
     gap_sum, gap_count : int
         Over columns: last minus first recurrent row; recurrent cells minus 1 (at least 0).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> counts = pyedmcl.rqa(x, m=2, tau=8, radius=0.2).counts
+    >>> counts.n_rows, counts.per_diagonal.shape
+    (492, (983,))
+    >>> bool(counts.points == counts.verticals @ np.arange(len(counts.verticals)))  # each cell is on a vertical line
+    True
     """
 
     n_rows: int

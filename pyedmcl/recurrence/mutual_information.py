@@ -47,6 +47,17 @@ class MutualInformation(Result):
     lags : tuple of int
     names : tuple of str
     provenance : mapping
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(1000) * 0.1) + 0.1 * np.random.default_rng(0).standard_normal(1000)
+    >>> result = pyedmcl.mutual_information(x, lags=40)
+    >>> result.first_minimum()  # a usual choice for tau
+    9
+    >>> result.values[:3].round(1).tolist(), result.lags[:3]
+    ([1.3, 1.1, 1.0], (1, 2, 3))
     """
 
     series_label: ClassVar = Label("nats", "mutual information of the series and itself some rows later")

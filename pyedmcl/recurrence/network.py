@@ -43,6 +43,17 @@ class RecurrenceNetwork(Result):
         Points without a gap; the others are no nodes.
     radius : float
     provenance : mapping
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> result = pyedmcl.recurrence_network(x, m=2, tau=8, radius=0.2)
+    >>> round(result.transitivity, 1), result.mean_degree > 20
+    (0.7, True)
+    >>> result.clustering.shape  # of each point
+    (492,)
     """
 
     degree: NDArray[np.int64]

@@ -36,6 +36,19 @@ class RecurrenceResult(Measures, Result):
     symmetric : bool
         Rows and columns stand for the same points.
     provenance : mapping
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> result = pyedmcl.rqa(x, m=2, tau=8, radius=0.2)
+    >>> round(result.determinism, 2), result.DET == result["DET"] == result.determinism
+    (1.0, True)
+    >>> list(result.to_dict(short=True))[:3]
+    ['RR', 'DET', 'L']
+    >>> result.with_minimum(lmin=100).DET < result.DET  # shorter lines do not count
+    True
     """
 
     def __repr__(self) -> str:

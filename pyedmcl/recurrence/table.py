@@ -29,6 +29,19 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
         Its value for each.
     time : ndarray, optional
         The middle of each window, as a date or number, where the series have a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> table = pyedmcl.windowed_rqa(x, 200, 100, m=2, tau=8, radius=0.2)
+    >>> table.label, table.labels  # row at which each window begins
+    ('start', (0, 100, 200, 300))
+    >>> table.measure("RR").round(2).tolist()
+    [0.06, 0.06, 0.06, 0.06]
+    >>> bool(table[0].RR == table.measure("RR")[0])
+    True
     """
 
     column_labels: ClassVar = MEASURE_LABELS

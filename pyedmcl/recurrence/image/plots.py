@@ -41,6 +41,17 @@ class RecurrencePlot(Result):
     provenance : mapping
     times : tuple of (ndarray or None)
         When the points of the rows and of the columns begin, where the series have a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> image = pyedmcl.recurrence_plot(x, m=2, tau=8, radius=0.2, pixels=100)
+    >>> image.counts.shape, image.n_rows  # of 492 x 492 cells
+    ((100, 100), 492)
+    >>> bool((image.density.diagonal() > 0).all())  # share of cells that recur: each point is near itself
+    True
     """
 
     column_labels: ClassVar = {"density": Label("1", "share of the pixel's cells that are recurrent"), **_PIXELS}
@@ -134,6 +145,17 @@ class DistancePlot(Result):
     provenance : mapping
     times : tuple of (ndarray or None)
         When the points of the rows and of the columns begin, where the series have a time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> image = pyedmcl.distance_plot(x, m=2, tau=8, pixels=50)
+    >>> image.means.shape, image.n_rows  # of 492 x 492 cells
+    ((50, 50), 492)
+    >>> bool(image.means[0, 0] < image.means[0, 1])  # states are nearer to those of the same pixel
+    True
     """
 
     column_labels: ClassVar = {"means": Label("data", "mean distance of the pixel's cells"), **_PIXELS}
