@@ -37,18 +37,18 @@ from pyedmcl.device.session import open_device
 #: Part -> functions of the package, as the modules that call them name them.
 PASSES = {
     "looking the data over": (
-        "data.series.extent", "data.series.bounds", "data.condition.bounds", "edm.simplex_fit.check_library",
-        "edm.regression.complete_rows", "edm.smap_fit.complete_rows", "edm.smap_fit._fewest",
+        "data.series.extent", "data.series.bounds", "data.condition.bounds", "edm.forecasts.simplex_fit.check_library",
+        "edm.shared.regression.complete_rows", "edm.forecasts.smap_fit.complete_rows", "edm.forecasts.smap_fit._fewest",
     ),
     "digest for provenance": ("data.series.Series.digest",),
     "library as the device reads it": (
-        "edm.simplex_fit.condition", "edm.simplex_fit.lay_out_in_itself", "engines.smap.near_one",
+        "edm.forecasts.simplex_fit.condition", "edm.forecasts.simplex_fit.lay_out_in_itself", "engines.smap.near_one",
     ),
-    "targets near 1": ("engines.projector._Target.of", "edm.simplex_fit.future"),
+    "targets near 1": ("engines.projector._Target.of", "edm.forecasts.simplex_fit.future"),
     "basis of a fit": ("engines.smap.basis_of",),
     "predictions in units of the data": ("engines.projector._Target.in_units", "engines.smap.LocalFits._take"),
     "looking at the answer": ("engines.crossmap.require_rho", "engines.whole_map.require_rho"),
-    "skill": ("edm.scores.pearson", "edm.scores.errors"),
+    "skill": ("edm.shared.scores.pearson", "edm.shared.scores.errors"),
 }  # fmt: skip
 OTHERS = {"steps of the call before": ("engines.projector.replayed", "engines.smap.replayed")}
 

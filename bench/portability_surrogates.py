@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from portability_place import Answers, NotThereError, Place
 
-from pyedmcl.edm.exceedance import counts
-from pyedmcl.edm.surrogate_makers import phases
-from pyedmcl.edm.surrogate_streams import TURNS, Streams, keys
+from pyedmcl.edm.shared.exceedance import counts
+from pyedmcl.edm.surrogates.surrogate_makers import phases
+from pyedmcl.edm.surrogates.surrogate_streams import TURNS, Streams, keys
 from pyedmcl.engines import waves
 from pyedmcl.engines.lagged_map import LaggedMap, Libraries
 from pyedmcl.engines.lagged_targets import Span, centred, laid_out, room_for

@@ -24,7 +24,7 @@ from workloads import coupled_maps
 
 import pyedmcl
 from pyedmcl.device.session import open_device
-from pyedmcl.edm import xmap as maps
+from pyedmcl.edm.maps import xmap as maps
 
 
 def pin(cores: Any) -> None:

@@ -32,9 +32,9 @@ from workloads import coupled_maps, mixed_dimensions, weather_like
 import pyedmcl
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.select import select_several
-from pyedmcl.edm.arguments import runner_on
-from pyedmcl.edm.pairs import pairs_arguments
-from pyedmcl.edm.xmap_problem import XmapProblem
+from pyedmcl.edm.maps.pairs import pairs_arguments
+from pyedmcl.edm.maps.xmap_problem import XmapProblem
+from pyedmcl.edm.shared.arguments import runner_on
 from pyedmcl.jobs.blocks import Block, BlockResult, cut
 from pyedmcl.jobs.sinks import ArraySink
 

@@ -20,7 +20,7 @@ from network_systems import simulated
 
 import pyedmcl
 from pyedmcl.device.session import open_device
-from pyedmcl.edm.sequential import FIRST, SequentialTests
+from pyedmcl.edm.shared.sequential import FIRST, SequentialTests
 from pyedmcl.registry import BUDGET
 
 RATE = 0.05

@@ -13,33 +13,33 @@ from .registry import FUNCTIONS
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .edm.causal_network import causal_network as causal_network
-    from .edm.ccm import ccm as ccm
-    from .edm.ccm import ccm_lagged as ccm_lagged
-    from .edm.ccm_matrix import ccm_matrix as ccm_matrix
-    from .edm.ccm_matrix import open_ccm_matrix as open_ccm_matrix
+    from .edm.causes.causal_network import causal_network as causal_network
+    from .edm.causes.partial_ccm import partial_ccm as partial_ccm
+    from .edm.ccm.ccm import ccm as ccm
+    from .edm.ccm.ccm import ccm_lagged as ccm_lagged
+    from .edm.ccm.ccm_matrix import ccm_matrix as ccm_matrix
+    from .edm.ccm.ccm_matrix import open_ccm_matrix as open_ccm_matrix
     from .edm.check import check as check
-    from .edm.embed import embed as embed
-    from .edm.embed_dimension import embed_dimension as embed_dimension
-    from .edm.embedding_scan import embedding_scan as embedding_scan
-    from .edm.false_discovery import false_discovery as false_discovery
-    from .edm.false_neighbors import false_neighbors as false_neighbors
-    from .edm.knn import knn as knn
-    from .edm.multiview import multiview as multiview
+    from .edm.embedding.embed import embed as embed
+    from .edm.embedding.embed_dimension import embed_dimension as embed_dimension
+    from .edm.embedding.embedding_scan import embedding_scan as embedding_scan
+    from .edm.embedding.false_neighbors import false_neighbors as false_neighbors
+    from .edm.embedding.knn import knn as knn
+    from .edm.forecasts.multiview import multiview as multiview
+    from .edm.forecasts.predict_exclusion_radius import predict_exclusion_radius as predict_exclusion_radius
+    from .edm.forecasts.predict_interval import predict_interval as predict_interval
+    from .edm.forecasts.predict_nonlinear import predict_nonlinear as predict_nonlinear
+    from .edm.forecasts.simplex import simplex as simplex
+    from .edm.forecasts.smap import smap as smap
+    from .edm.maps.open_xmap import open_xmap as open_xmap
+    from .edm.maps.xmap import xmap as xmap
+    from .edm.maps.xmap_grid import open_xmap_grid as open_xmap_grid
+    from .edm.maps.xmap_grid import xmap_grid as xmap_grid
     from .edm.open_result import open_result as open_result
-    from .edm.open_xmap import open_xmap as open_xmap
-    from .edm.partial_ccm import partial_ccm as partial_ccm
-    from .edm.predict_exclusion_radius import predict_exclusion_radius as predict_exclusion_radius
-    from .edm.predict_interval import predict_interval as predict_interval
-    from .edm.predict_nonlinear import predict_nonlinear as predict_nonlinear
-    from .edm.significance import ccm_significance as ccm_significance
-    from .edm.simplex import simplex as simplex
-    from .edm.smap import smap as smap
-    from .edm.surrogate import surrogate as surrogate
-    from .edm.xmap import xmap as xmap
-    from .edm.xmap_grid import open_xmap_grid as open_xmap_grid
-    from .edm.xmap_grid import xmap_grid as xmap_grid
-    from .edm.xmap_significance import xmap_significance as xmap_significance
+    from .edm.shared.false_discovery import false_discovery as false_discovery
+    from .edm.significance.significance import ccm_significance as ccm_significance
+    from .edm.significance.xmap_significance import xmap_significance as xmap_significance
+    from .edm.surrogates.surrogate import surrogate as surrogate
     from .export.kernel_source import kernel_source as kernel_source
     from .recurrence.batch import rqa_batch as rqa_batch
     from .recurrence.image.recurrence_plot import distance_plot as distance_plot

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .edm.simplex import simplex
-from .edm.smap import smap
+from .edm.forecasts.simplex import simplex
+from .edm.forecasts.smap import smap
 from .errors import missing_extra
 
 try:

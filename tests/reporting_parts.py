@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from pyedmcl.edm.ccm_matrix_result import CcmMatrixResult
-from pyedmcl.edm.xmap_result import XmapResult
+from pyedmcl.edm.ccm.ccm_matrix_result import CcmMatrixResult
+from pyedmcl.edm.maps.xmap_result import XmapResult
 
 #: Names that would run, end an element or a script, turn the text around, or be a formula in a spreadsheet.
 ODD = (

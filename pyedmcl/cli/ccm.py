@@ -15,7 +15,7 @@ from .talk import Talk
 
 if TYPE_CHECKING:
     from ..data.series import Series
-    from ..edm.windowed_result import WindowedCcm
+    from ..edm.ccm.ccm_windows_result import WindowedCcm
 
 _HEADER = ("cause", "effect", "library", "target", "lib_size", "mean", "q05", "q25", "median", "q75", "q95")
 
@@ -96,7 +96,7 @@ def ccm(
     labels = load_groups(input, None if x is None else [x], groups, dataset, needed="--x and --y")
     one, other = two_series(input, x, y, time_column, dataset)
     import pyedmcl
-    from pyedmcl.edm.windowed_result import WindowedCcm
+    from pyedmcl.edm.ccm.ccm_windows_result import WindowedCcm
 
     with talk.progress("cross mapping") as report:
         result = pyedmcl.ccm(

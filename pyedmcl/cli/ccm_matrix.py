@@ -16,7 +16,7 @@ from .talk import Talk
 from .xmap import FILES
 
 if TYPE_CHECKING:
-    from ..edm.ccm_matrix_result import CcmMatrixResult
+    from ..edm.ccm.ccm_matrix_result import CcmMatrixResult
 
 _SHOWN = 10  # pairs that are printed
 _RATE = 0.05
@@ -113,7 +113,7 @@ def ccm_matrix(
     series = load(input, chosen_columns, time_column, dataset)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     import pyedmcl
-    from pyedmcl.edm.windowed_result import WindowedCcmMatrix
+    from pyedmcl.edm.ccm.ccm_matrix_windows_result import WindowedCcmMatrix
 
     with client_at(client) as workers, talk.progress("cross mapping") as report:
         result = pyedmcl.ccm_matrix(
@@ -139,7 +139,7 @@ def ccm_matrix(
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "
                  f"{sample} samples, seed {result.seed}")  # fmt: skip
     if pairs is not None:
-        from ..edm.ccm_matrix_result import PAIR_COLUMNS
+        from ..edm.ccm.ccm_matrix_result import PAIR_COLUMNS
 
         table = result.table()
         write_table(pairs, PAIR_COLUMNS, table)

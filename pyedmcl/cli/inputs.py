@@ -17,7 +17,7 @@ from .remarks import remark_on
 
 if TYPE_CHECKING:
     from ..data.series import Series
-    from ..edm.xmap_edges import XmapEdges
+    from ..edm.maps.xmap_edges import XmapEdges
     from ..jobs import XmapStore
 
 _DIGITS = re.compile(r"\d+")
@@ -178,7 +178,7 @@ def kept_edges(store: XmapStore) -> XmapEdges | None:
     """The edges that a result of xmap kept; None where it holds the whole map."""
     if store.keep is None:
         return None
-    from ..edm.xmap_edges import edges_of_store
+    from ..edm.maps.xmap_edges import edges_of_store
 
     return edges_of_store(store, store.dimensions(), store.manifest.provenance())
 

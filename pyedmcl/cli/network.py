@@ -16,7 +16,7 @@ from .surrogate_test import surrogates_asked
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from ..edm.causal_network_result import CausalNetwork
+    from ..edm.causes.causal_network_result import CausalNetwork
 
 _GRAPHS = (".graphml", ".gexf")
 _SHOWN = ("cause", "effect", "verdict", "rho", "Tp", "q_value", "gain", "other")
@@ -213,7 +213,7 @@ def _tell(talk: Talk, result: CausalNetwork, rate: float, written: list[str]) ->
 
 
 def _columns() -> tuple[str, ...]:
-    from ..edm.causal_network_result import COLUMNS
+    from ..edm.causes.causal_network_result import COLUMNS
 
     return COLUMNS
 

@@ -66,7 +66,7 @@ def predict_nonlinear(
     _, embedded_series, goal = chosen(input, column, target, time_column, dataset)
     import pyedmcl
 
-    from ..edm.predict_nonlinear import THETAS
+    from ..edm.forecasts.predict_nonlinear import THETAS
 
     with talk.progress("fitting") as report:
         result = pyedmcl.predict_nonlinear(

@@ -14,7 +14,7 @@ from .talk import Talk
 
 if TYPE_CHECKING:
     from ..data.series import Series
-    from ..edm.windowed_result import WindowedForecast
+    from ..edm.forecasts.simplex_windows_result import WindowedForecast
 
 
 _HEADER = ("time", "observed", "predicted", "variance")
@@ -79,7 +79,7 @@ def simplex(
     import numpy as np
 
     import pyedmcl
-    from pyedmcl.edm.windowed_result import WindowedForecast
+    from pyedmcl.edm.forecasts.simplex_windows_result import WindowedForecast
 
     states = _one(series, 0)
     of = _one(series, series.n_series - 1)

@@ -16,8 +16,8 @@ from .inputs import load, load_groups, parse_columns, parse_E, parse_rule
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from ..edm.significance import CcmSignificance
-    from ..edm.xmap_significance import XmapSignificance
+    from ..edm.significance.significance import CcmSignificance
+    from ..edm.significance.xmap_significance import XmapSignificance
 
 _PAIR = ("cause", "effect", "library", "target", "rho", "surrogates_q95", "p_value", "q_value")
 _PAIRS = ("cause", "effect", "library", "target", "rho", "p_value", "q_value", "E", "E_of")

@@ -96,7 +96,7 @@ def xmap_grid(
     check_pictures(plot)
     if (table is not None or plot is not None) and len(dims) < 2:
         raise typer.BadParameter("--table and --plot show the E at which skill saturates: --E needs several values")
-    from ..edm.xmap_grid_result import as_tolerance
+    from ..edm.maps.xmap_grid_result import as_tolerance
 
     as_tolerance(saturation, "saturation")
     labels = load_groups(input, chosen_columns, groups, dataset)

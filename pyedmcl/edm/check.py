@@ -19,10 +19,10 @@ from ..io.result import Result
 from ..jobs.function import public_function
 from ..jobs.provenance import origin
 from ..launch.progress import Progress, report_progress
-from . import arguments
-from .surrogate_choice import choose, explained, line, mean_cycle
+from .shared import arguments
+from .shared.times import remarks_on_times_of, said_once
+from .surrogates.surrogate_choice import choose, explained, line, mean_cycle
 from .table_remarks import Remark, remarks_on_size, remarks_on_table
-from .times import remarks_on_times_of, said_once
 
 _MANY_TIES = 0.5  # of the values occur more than once ...
 _LEAST_SHARE = 0.01  # of the variance that a cycle explains; less is the wake of a few large values

@@ -11,13 +11,13 @@ from ..files import path_of
 from ..io.saved import read_result
 from ..jobs.ownership import IDENTITY
 from ..jobs.zarr3 import METADATA
-from .causal_network_result import NETWORK_FILE
-from .ccm_matrix import open_ccm_matrix
-from .ccm_matrix_store import sizes_there
-from .open_xmap import open_xmap
-from .xmap_grid import open_xmap_grid
-from .xmap_grid_store import is_grid
-from .xmap_significance import SIGNIFICANCE_FILE
+from .causes.causal_network_result import NETWORK_FILE
+from .ccm.ccm_matrix import open_ccm_matrix
+from .ccm.ccm_matrix_store import sizes_there
+from .maps.open_xmap import open_xmap
+from .maps.xmap_grid import open_xmap_grid
+from .maps.xmap_grid_store import is_grid
+from .significance.xmap_significance import SIGNIFICANCE_FILE
 
 
 def open_result(path: str | os.PathLike[str]) -> Any:

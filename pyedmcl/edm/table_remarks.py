@@ -16,8 +16,8 @@ from ..data.columns import some
 from ..data.condition import near_one
 from ..data.series import Series
 from ..data.text_columns import in_stretches
-from .scores import pearson
-from .surrogate_choice import bridged, line, wanders
+from .shared.scores import pearson
+from .surrogates.surrogate_choice import bridged, line, wanders
 
 Doubles = NDArray[np.float64]
 

@@ -73,7 +73,7 @@ class MapData:
     gap_pattern : ndarray of int (n_targets,) or (n_layers, n_targets), optional
         0 for targets all of whose rows may be neighbours, else the number of their pattern.
     library_masks : mapping
-        Number of a pattern to the library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
+        Number of a pattern to the library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.shared.masks`.
     gaps : bool or ndarray of bool (n_layers,)
         Whether any prediction or observation may be missing.
     search : SearchRequest, optional

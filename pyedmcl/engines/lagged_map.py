@@ -169,7 +169,7 @@ class LaggedMap:
         -------
         rho, reached, valid : ndarray (n_libraries, n_spans)
             That rho, NaN where it is not wanted; of the other columns, how many have as much at lags of their own, and
-            how many have a rho. See :func:`pyedmcl.edm.exceedance.counts`.
+            how many have a rho. See :func:`pyedmcl.edm.shared.exceedance.counts`.
         """
         n_spans, ordered = len(self._spans), wanted[self._order]
         begins = np.array([*(span.begin for span in self._spans), self._width], np.int32)

@@ -29,7 +29,7 @@ class SmapMapData:
     gap_pattern : ndarray of int (n_targets,)
         0 for targets without gaps, else the number of the target's gap pattern.
     library_masks : mapping
-        Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
+        Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.shared.masks`.
     gaps : bool
         Whether any prediction or observation may be missing.
     thetas : tuple of float

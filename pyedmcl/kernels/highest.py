@@ -33,5 +33,5 @@ SPEC = KernelSpec(
           wrong: 1
     """,
     specialisation=("dtype",),
-    oracle="pyedmcl.edm.exceedance:counts",
+    oracle="pyedmcl.edm.shared.exceedance:counts",
 )

@@ -49,5 +49,5 @@ SPEC = KernelSpec(
           targets: rows_here * target_stride
     """,
     specialisation=("dtype",),
-    oracle="pyedmcl.edm.surrogate_makers:phases",
+    oracle="pyedmcl.edm.surrogates.surrogate_makers:phases",
 )

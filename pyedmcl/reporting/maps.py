@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..edm.measures import ERRORS
+from ..edm.shared.measures import ERRORS
 from ..io.edges import EDGE_COLUMNS, blank_itself, own_targets
 from ..io.roles import ROLES, roles
 from ..plot.order import likeness_order

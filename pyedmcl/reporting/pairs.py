@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..edm.causal_network_result import COLUMNS
-from ..edm.ccm_matrix_result import PAIR_COLUMNS
-from ..edm.false_discovery import false_discovery
-from ..edm.verdicts import DIRECT, LINK
+from ..edm.causes.causal_network_result import COLUMNS
+from ..edm.causes.verdicts import DIRECT, LINK
+from ..edm.ccm.ccm_matrix_result import PAIR_COLUMNS
+from ..edm.shared.false_discovery import false_discovery
 from ..io.roles import roles
 from .content import Curves, Part, Section, Table, Wishes, Words
 from .links import both_directions, network_of, of_total, pairs_with_curves, strongest_links

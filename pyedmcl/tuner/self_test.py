@@ -19,8 +19,8 @@ from ..device.doctor import Finding, diagnose
 from ..device.executor import Executor
 from ..device.fingerprint import device_key
 from ..device.quirks import quirks_for
-from ..edm.simplex import simplex
-from ..edm.xmap import xmap
+from ..edm.forecasts.simplex import simplex
+from ..edm.maps.xmap import xmap
 from ..errors import MissingExtraError
 from ..recurrence.rqa import rqa
 from .problem import TuningCase

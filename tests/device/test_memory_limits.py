@@ -119,7 +119,7 @@ def test_targets_that_do_not_fit_are_refused_with_the_numbers(one_device, monkey
 
 @pytest.mark.parametrize(
     ("module", "name", "value"),
-    [("pyedmcl.launch.staging", "_RAW_BYTES_CACHED", 2 * 400 * 4), ("pyedmcl.edm.pairs", "_BLOCK_SERIES", 2),
+    [("pyedmcl.launch.staging", "_RAW_BYTES_CACHED", 2 * 400 * 4), ("pyedmcl.edm.maps.pairs", "_BLOCK_SERIES", 2),
      ("pyedmcl.neighbors.tables", "_TABLE_LEAST", 1), ("pyedmcl.launch.pacing", "LAUNCH_SECONDS", 1e-6)],
 )  # fmt: skip
 def test_blocks_and_launches_of_any_size_give_the_same_bits(data, plenty, one_device, monkeypatch, module, name, value):

@@ -7,9 +7,9 @@ import pytest
 from test_partial_ccm import CHAIN, maps
 
 import pyedmcl
-from pyedmcl.edm import causal_legs
-from pyedmcl.edm.lag_order import p_of_order, z_of_lags
-from pyedmcl.edm.verdicts import Evidence, intermediates, passes_through, verdict_of
+from pyedmcl.edm.causes import causal_legs
+from pyedmcl.edm.causes.lag_order import p_of_order, z_of_lags
+from pyedmcl.edm.causes.verdicts import Evidence, intermediates, passes_through, verdict_of
 from pyedmcl.errors import InputError
 
 LAGS = (-3, -2, -1, 0, 1)
@@ -166,7 +166,7 @@ def test_verdicts_by_rule():
 
 def test_masks_of_all_pairs_are_made_once(monkeypatch):
     """Each pair asks for them: made anew, 500 series would take the square of 250,000 steps."""
-    from pyedmcl.edm import verdicts
+    from pyedmcl.edm.causes import verdicts
 
     made, compare = [], verdicts._at_most
     monkeypatch.setattr(verdicts, "_at_most", lambda *given: made.append(1) or compare(*given))

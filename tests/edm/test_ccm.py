@@ -11,7 +11,7 @@ import pytest
 from series_helpers import driven
 
 import pyedmcl
-from pyedmcl.edm.convergence import kendall, kendall_columns, means
+from pyedmcl.edm.shared.convergence import kendall, kendall_columns, means
 from pyedmcl.errors import InputError
 from pyedmcl.reference import ccm as oracle
 
@@ -250,7 +250,7 @@ def test_series_must_be_equally_long():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_samples_that_are_fitted_together_are_those_fitted_one_by_one(one_device, monkeypatch, dtype):
-    from pyedmcl.edm import ccm_smap
+    from pyedmcl.edm.ccm import ccm_smap
 
     x, y = (series.copy() for series in driven(150))
     x[40:43], y[100] = np.nan, np.nan

@@ -8,9 +8,9 @@ import pytest
 from series_helpers import driven
 
 import pyedmcl
-from pyedmcl.edm import ccm_matrix_problem as room
-from pyedmcl.edm import measures, scores
-from pyedmcl.edm.convergence import kendall
+from pyedmcl.edm.ccm import ccm_matrix_problem as room
+from pyedmcl.edm.shared import measures, scores
+from pyedmcl.edm.shared.convergence import kendall
 from pyedmcl.errors import InputError, Interrupted, StoreForeignError, StoreMismatchError
 from pyedmcl.reference import ccm as oracle
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import pyedmcl
 from pyedmcl.cli.app import app
-from pyedmcl.edm import ccm_matrix_smap as room
+from pyedmcl.edm.ccm import ccm_matrix_smap as room
 from pyedmcl.engines.smap_map import SmapMap
 from pyedmcl.errors import InputError, StoreMismatchError
 from pyedmcl.reference import ccm as oracle

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import pyedmcl
 from pyedmcl.cli.app import app
 from pyedmcl.data.series import Series
-from pyedmcl.edm.times import remarks_on_times
+from pyedmcl.edm.shared.times import remarks_on_times
 from pyedmcl.errors import InputError
 
 RNG = np.random.default_rng(5)

@@ -9,9 +9,9 @@ from test_surrogate_choice import red
 
 import pyedmcl
 from pyedmcl.data.series import build_series
-from pyedmcl.edm.cycles import common_period, cycles, p_of_period, without_cycle
-from pyedmcl.edm.seasons import seasons_of
-from pyedmcl.edm.surrogate_choice import choices
+from pyedmcl.edm.surrogates.cycles import common_period, cycles, p_of_period, without_cycle
+from pyedmcl.edm.surrogates.seasons import seasons_of
+from pyedmcl.edm.surrogates.surrogate_choice import choices
 
 WAVE = np.sin(2 * np.pi * np.arange(300) / 12)
 
@@ -97,7 +97,7 @@ def test_series_that_are_looked_at_together_have_the_cycles_of_each(monkeypatch)
     rng = np.random.default_rng(2)
     values = rng.standard_normal((9, 200)) + np.sin(2 * np.pi * np.arange(200) / np.arange(2, 11)[:, None])
     there = rng.random((9, 200)) < np.where(np.arange(9) % 2, 0.9, 1.0)[:, None]
-    monkeypatch.setattr("pyedmcl.edm.cycles._TOGETHER", 900)  # four at a time
+    monkeypatch.setattr("pyedmcl.edm.surrogates.cycles._TOGETHER", 900)  # four at a time
     together = cycles(values, there)
     assert together == [cycle(*one) for one in zip(values, there, strict=True)]
     assert sum(found > 0 for found in together) >= 5

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pyedmcl
-from pyedmcl.edm.dimension_rule import PARTS, DimensionRule, standard_error
+from pyedmcl.edm.embedding.dimension_rule import PARTS, DimensionRule, standard_error
 from pyedmcl.errors import InputError, StoreMismatchError
 from pyedmcl.simulate import coupled_maps
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.arguments import MOST_NEIGHBOURS
+from pyedmcl.edm.shared.arguments import MOST_NEIGHBOURS
 from pyedmcl.errors import InputError
 from pyedmcl.tuning.parameters import using
 

@@ -8,11 +8,11 @@ from test_causal_network import evidence
 from test_partial_ccm import CHAIN, LOOP
 
 import pyedmcl
-from pyedmcl.edm import arguments
-from pyedmcl.edm.convergence import upper_tail
-from pyedmcl.edm.forecast_gains import Forecast, p_of_forecasts
-from pyedmcl.edm.lag_order import z_of_difference
-from pyedmcl.edm.verdicts import companions, doubtful, verdict_of
+from pyedmcl.edm.causes.forecast_gains import Forecast, p_of_forecasts
+from pyedmcl.edm.causes.lag_order import z_of_difference
+from pyedmcl.edm.causes.verdicts import companions, doubtful, verdict_of
+from pyedmcl.edm.shared import arguments
+from pyedmcl.edm.shared.convergence import upper_tail
 
 OPTIONS = {"E": 3, "lags": (-2, -1, 0, 1), "seed": 1, "surrogate": None, "convergence": False}
 

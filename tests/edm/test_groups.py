@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import pyedmcl
 from pyedmcl.cli.app import app
 from pyedmcl.data.group_labels import groups_of, take_groups
-from pyedmcl.edm.group_draws import drawn_groups
+from pyedmcl.edm.surrogates.group_draws import drawn_groups
 from pyedmcl.engines.sub_libraries import CcmPair
 from pyedmcl.errors import InputError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyedmcl.edm import keep as keep_module
-from pyedmcl.edm.keep import Keep, TargetTop
+from pyedmcl.edm.maps import keep as keep_module
+from pyedmcl.edm.maps.keep import Keep, TargetTop
 from pyedmcl.errors import InputError
 from pyedmcl.jobs.chunks import edge_dtype
 

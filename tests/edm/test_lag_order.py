@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pyedmcl.edm.lag_order import p_of_order, z_of_difference, z_of_lags
+from pyedmcl.edm.causes.lag_order import p_of_order, z_of_difference, z_of_lags
 
 
 def smooth(rng, shape, memory):

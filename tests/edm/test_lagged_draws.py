@@ -8,7 +8,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.edm import lagged_draws
+from pyedmcl.edm.significance import lagged_draws
 from pyedmcl.engines import waves
 from pyedmcl.simulate import coupled_maps
 

@@ -8,8 +8,8 @@ import pytest
 from series_helpers import driven
 
 import pyedmcl
-from pyedmcl.edm import scores
-from pyedmcl.edm.measures import MEASURES, measure
+from pyedmcl.edm.shared import scores
+from pyedmcl.edm.shared.measures import MEASURES, measure
 from pyedmcl.errors import InputError
 
 X, Y = driven(150)

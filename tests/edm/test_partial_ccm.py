@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.partial_links import partial_correlation
+from pyedmcl.edm.causes.partial_links import partial_correlation
 from pyedmcl.errors import InputError
 from pyedmcl.reference.partial_ccm import partial_skill
 

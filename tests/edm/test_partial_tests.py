@@ -34,7 +34,7 @@ def test_a_result_says_them_and_keeps_them(tmp_path, one_device):
     again = pyedmcl.open_result(tmp_path / "net")
     np.testing.assert_array_equal(again.p_partial, frame.p_partial)
     row = next(row for row in again.rows() if row[:2] == ("a", "c"))
-    assert row[pyedmcl.edm.causal_network_result.COLUMNS.index("p_partial")] == p
+    assert row[pyedmcl.edm.causes.causal_network_result.COLUMNS.index("p_partial")] == p
 
 
 def test_groups_have_them_too(one_device):

@@ -93,7 +93,7 @@ def test_columns_of_the_data_as_targets(one_device):
 def test_a_store_holds_both_names_and_continues(whole, one_device, tmp_path, monkeypatch):
     out, write = tmp_path / "map.zarr", XmapStore.write
     call = {"targets": TARGETS, "E": E, "out": out, "device": one_device}
-    monkeypatch.setattr("pyedmcl.edm.xmap_run.default_block_rows", lambda n, m=None: 2)
+    monkeypatch.setattr("pyedmcl.edm.maps.xmap_run.default_block_rows", lambda n, m=None: 2)
 
     def stop(self, block, rows):
         if block == 2:

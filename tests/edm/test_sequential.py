@@ -13,8 +13,8 @@ from series_helpers import driven
 
 import pyedmcl
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.edm import lagged_draws
-from pyedmcl.edm.sequential import EPSILON, SequentialTests, bounds, decided, tell_reach
+from pyedmcl.edm.shared.sequential import EPSILON, SequentialTests, bounds, decided, tell_reach
+from pyedmcl.edm.significance import lagged_draws
 from pyedmcl.engines import lagged_map
 from pyedmcl.errors import InputError
 from pyedmcl.simulate import coupled_maps

@@ -10,8 +10,8 @@ import pytest
 from series_helpers import driven
 
 import pyedmcl
-from pyedmcl.edm.exceedance import exceedance
-from pyedmcl.edm.sequential import tell_reach
+from pyedmcl.edm.shared.exceedance import exceedance
+from pyedmcl.edm.shared.sequential import tell_reach
 from pyedmcl.errors import InputError
 
 
@@ -140,7 +140,7 @@ def test_all_pairs_by_hand(one_device, monkeypatch):
     assert np.isnan(np.diag(result.p_value)).all() and np.isfinite(result.p_value).sum() == 12
     np.testing.assert_allclose(result.q_value, pyedmcl.false_discovery(result.p_value))
     # In blocks of one target each, nothing changes.
-    monkeypatch.setattr("pyedmcl.edm.xmap_significance_problem._MOST_TARGETS", 1)
+    monkeypatch.setattr("pyedmcl.edm.significance.xmap_significance_problem._MOST_TARGETS", 1)
     again = pyedmcl.xmap_significance(data, n=8, surrogate="iaaft", **options)
     np.testing.assert_array_equal(again.p_value, result.p_value)
 

@@ -10,8 +10,8 @@ import pytest
 from client_helpers import Plain
 
 import pyedmcl
-from pyedmcl.edm import surrogate_folder
-from pyedmcl.edm.xmap_significance import XmapSignificance
+from pyedmcl.edm.significance import surrogate_folder
+from pyedmcl.edm.significance.xmap_significance import XmapSignificance
 from pyedmcl.errors import InputError, Interrupted, StoreError, StoreForeignError, StoreMismatchError
 from pyedmcl.files import temporary_name
 from pyedmcl.jobs.claims import Member

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.regression import embed
+from pyedmcl.edm.shared.regression import embed
 from pyedmcl.engines.smap_exact import Library
 from pyedmcl.errors import InputError
 from pyedmcl.reference.smap import smap_rows
@@ -231,9 +231,9 @@ def test_frame(one_device):
 
 def test_rows_with_a_gap_for_target_may_count_as_neighbours(device):
     from pyedmcl.device.session import open_device
-    from pyedmcl.edm.options import PredictionOptions
-    from pyedmcl.edm.regression import prepare
-    from pyedmcl.edm.smap_fit import fit_rows, local_fits
+    from pyedmcl.edm.forecasts.smap_fit import fit_rows, local_fits
+    from pyedmcl.edm.shared.options import PredictionOptions
+    from pyedmcl.edm.shared.regression import prepare
 
     target = with_gaps(Y, 4)
     problem = prepare(X, None, target, PredictionOptions(E=3), count_gaps=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyedmcl.edm import ranges
+from pyedmcl.edm.shared import ranges
 from pyedmcl.errors import InputError
 
 

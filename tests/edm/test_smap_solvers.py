@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.regression import embed
+from pyedmcl.edm.shared.regression import embed
 from pyedmcl.errors import InputError, PyedmclWarning
 from pyedmcl.reference.smap import smap_rows
 
@@ -129,7 +129,7 @@ def test_a_device_without_double_precision_is_named():
 
     from device_helpers import ARC
 
-    from pyedmcl.edm.smap_fit import local_fits
+    from pyedmcl.edm.forecasts.smap_fit import local_fits
 
     poor = SimpleNamespace(info=SimpleNamespace(fp64=False, name=ARC.name))
     with pytest.raises(InputError, match=r"Arc.*double precision.*device='cpu'"):

@@ -11,11 +11,11 @@ import pytest
 
 import pyedmcl
 from pyedmcl.data.series import build_series
-from pyedmcl.edm.surrogate import maker
-from pyedmcl.edm.surrogate_draws import Drawer, draw
-from pyedmcl.edm.surrogate_makers import _order
-from pyedmcl.edm.surrogate_streams import Streams, _short
-from pyedmcl.edm.twins import twin_groups, twin_path
+from pyedmcl.edm.surrogates.surrogate import maker
+from pyedmcl.edm.surrogates.surrogate_draws import Drawer, draw
+from pyedmcl.edm.surrogates.surrogate_makers import _order
+from pyedmcl.edm.surrogates.surrogate_streams import Streams, _short
+from pyedmcl.edm.surrogates.twins import twin_groups, twin_path
 from pyedmcl.errors import InputError
 
 
@@ -47,13 +47,13 @@ def test_many_surrogates_are_those_that_are_drawn_one_by_one(method, monkeypatch
     x = build_series(values * 1e200 if method == "auto" else values, ["x"])  # a wandering series that is far from 1
     make = maker(x, method, period=12)
     alone = np.concatenate([draw(make, 1, 3, 0, 120, first) for first in range(20)])
-    monkeypatch.setattr("pyedmcl.edm.surrogate_draws._CELLS", 3 * 120)
-    monkeypatch.setattr("pyedmcl.edm.surrogate_draws.n_threads", lambda most: 4)
+    monkeypatch.setattr("pyedmcl.edm.surrogates.surrogate_draws._CELLS", 3 * 120)
+    monkeypatch.setattr("pyedmcl.edm.surrogates.surrogate_draws.n_threads", lambda most: 4)
     np.testing.assert_array_equal(draw(make, 20, 3, 0, 120), alone)
 
 
 def test_threads_and_memory_serve_from_one_draw_to_the_next(monkeypatch):
-    monkeypatch.setattr("pyedmcl.edm.surrogate_draws.n_threads", lambda most: 3)
+    monkeypatch.setattr("pyedmcl.edm.surrogates.surrogate_draws.n_threads", lambda most: 3)
     drawer, used = Drawer(), set()
 
     def make(streams):
@@ -76,7 +76,7 @@ def test_threads_and_memory_serve_from_one_draw_to_the_next(monkeypatch):
 
 def test_a_surrogate_that_cannot_be_drawn_ends_the_draw(monkeypatch):
     """What others have begun is done by then, so that nothing writes into the memory any more."""
-    monkeypatch.setattr("pyedmcl.edm.surrogate_draws.n_threads", lambda most: 3)
+    monkeypatch.setattr("pyedmcl.edm.surrogates.surrogate_draws.n_threads", lambda most: 3)
     begun, ended = [], []
 
     def make(streams):
@@ -210,7 +210,7 @@ def test_stretches_without_gaps_have_surrogates_of_their_own(method, monkeypatch
     np.testing.assert_array_equal(np.sort(drawn[:, :17]), np.tile(np.sort(x[:17]), (6, 1)))
     make = maker(build_series(x, ["x"]), method)
     alone = np.concatenate([draw(make, 1, 1, 0, 111, first) for first in range(6)])
-    monkeypatch.setattr("pyedmcl.edm.surrogate_draws._CELLS", 2 * 111)
+    monkeypatch.setattr("pyedmcl.edm.surrogates.surrogate_draws._CELLS", 2 * 111)
     np.testing.assert_array_equal(draw(make, 6, 1, 0, 111), alone)
     np.testing.assert_array_equal(alone, drawn)
 

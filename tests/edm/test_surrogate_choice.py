@@ -9,11 +9,11 @@ import pytest
 
 import pyedmcl
 from pyedmcl.data.series import build_series
-from pyedmcl.edm import surrogate_choice
-from pyedmcl.edm.seasons import seasons_of
-from pyedmcl.edm.surrogate import SeriesMakers
-from pyedmcl.edm.surrogate_choice import choose, choose_each, wanders
-from pyedmcl.edm.surrogate_draws import draw
+from pyedmcl.edm.surrogates import surrogate_choice
+from pyedmcl.edm.surrogates.seasons import seasons_of
+from pyedmcl.edm.surrogates.surrogate import SeriesMakers
+from pyedmcl.edm.surrogates.surrogate_choice import choose, choose_each, wanders
+from pyedmcl.edm.surrogates.surrogate_draws import draw
 
 
 def red(n, seed, memory=0.6):

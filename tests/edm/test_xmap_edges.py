@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.keep import Keep
-from pyedmcl.edm.kept_problem import EdgeSink, KeptProblem
+from pyedmcl.edm.maps.keep import Keep
+from pyedmcl.edm.maps.kept_problem import EdgeSink, KeptProblem
 from pyedmcl.engines.crossmap import CrossMap
 from pyedmcl.errors import InputError, Interrupted, MissingExtraError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, open_store

@@ -120,7 +120,7 @@ def test_a_folder_holds_maps_that_open_xmap_opens_and_continues(one_device, tmp_
     out, write = tmp_path / "grid", XmapStore.write
     call = {"E": [1, 2], "Tp": [0, 1], "out": out, "device": one_device}
     whole = pyedmcl.xmap_grid(DATA, E=[1, 2], Tp=[0, 1], device=one_device)
-    monkeypatch.setattr("pyedmcl.edm.xmap_grid.default_block_rows", lambda n, m=None: 2)
+    monkeypatch.setattr("pyedmcl.edm.maps.xmap_grid.default_block_rows", lambda n, m=None: 2)
     written = []
 
     def stop(self, block, rows):

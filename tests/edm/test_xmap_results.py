@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.embed_dimension_problem import EmbedDimensionProblem
+from pyedmcl.edm.embedding.embed_dimension_problem import EmbedDimensionProblem
 from pyedmcl.engines.crossmap import CrossMap
 from pyedmcl.errors import Interrupted, StoreMismatchError
 from pyedmcl.jobs.shared import KeptStage

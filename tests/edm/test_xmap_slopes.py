@@ -82,7 +82,7 @@ def test_mean_slopes_of_other_targets_on_groups_of_work_items(one_device, tmp_pa
 
 
 def test_mean_slopes_in_blocks_of_found_dimensions(one_device, monkeypatch):
-    from pyedmcl.edm import pairs
+    from pyedmcl.edm.maps import pairs
 
     x, given = plain(), {"E": "auto", "E_max": 4, "method": "smap", "theta": 2.0, "coefficients": "mean"}
     whole = pyedmcl.xmap(x, device=one_device, **given)
@@ -94,7 +94,7 @@ def test_mean_slopes_in_blocks_of_found_dimensions(one_device, monkeypatch):
 
 
 def test_mean_slopes_of_more_libraries_than_one_product_has(one_device, monkeypatch):
-    from pyedmcl.edm import pairs
+    from pyedmcl.edm.maps import pairs
 
     x, given = naive.noisy_maps(35, 90, seed=3), {"E": 2, "theta": 2.0, "Tp": 1, "device": one_device}
     whole = pyedmcl.xmap(x, method="smap", coefficients="mean", **given).coefficients

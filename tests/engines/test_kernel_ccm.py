@@ -10,7 +10,7 @@ import pytest
 
 from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.session import open_device
-from pyedmcl.edm.states import delay_states, future
+from pyedmcl.edm.shared.states import delay_states, future
 from pyedmcl.engines import ccm as room
 from pyedmcl.engines.ccm import SampledSkill
 from pyedmcl.engines.ccm_columns import ColumnKernels

@@ -10,7 +10,7 @@ import pytest
 
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
-from pyedmcl.edm.exceedance import counts
+from pyedmcl.edm.shared.exceedance import counts
 from pyedmcl.engines import lagged_map
 from pyedmcl.engines.lagged_map import LaggedMap, Libraries
 from pyedmcl.engines.lagged_targets import Span, centred, laid_out, rectangles, room_for

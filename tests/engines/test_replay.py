@@ -9,7 +9,7 @@ import pyedmcl
 from pyedmcl.device.copies import counting
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.session import open_device
-from pyedmcl.edm import embed_dimension_problem
+from pyedmcl.edm.embedding import embed_dimension_problem
 from pyedmcl.errors import DeviceMemoryError, LaunchError
 from pyedmcl.launch import pacing
 from pyedmcl.launch import replay as replay_module

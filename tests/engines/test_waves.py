@@ -7,8 +7,8 @@ import pytest
 
 from pyedmcl.codegen.sentinels import GAP
 from pyedmcl.device.session import open_device
-from pyedmcl.edm.surrogate_makers import phases
-from pyedmcl.edm.surrogate_streams import TURNS, Streams, keys
+from pyedmcl.edm.surrogates.surrogate_makers import phases
+from pyedmcl.edm.surrogates.surrogate_streams import TURNS, Streams, keys
 from pyedmcl.engines import waves
 from pyedmcl.engines.lagged_targets import centred, laid_out
 from pyedmcl.engines.waves import WaveDrawer, WaveSeries

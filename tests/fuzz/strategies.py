@@ -20,7 +20,7 @@ import pandas
 from hypothesis import strategies as st
 
 import pyedmcl
-from pyedmcl.edm.ccm_matrix_result import CcmMatrixResult
+from pyedmcl.edm.ccm.ccm_matrix_result import CcmMatrixResult
 from pyedmcl.recurrence.metrics import METRICS
 from pyedmcl.registry import FUNCTIONS
 

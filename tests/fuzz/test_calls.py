@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyedmcl
-from pyedmcl.edm.measures import ERRORS
+from pyedmcl.edm.shared.measures import ERRORS
 from pyedmcl.errors import PyedmclError
 from pyedmcl.registry import FUNCTIONS
 

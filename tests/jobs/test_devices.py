@@ -134,7 +134,7 @@ def twins(one_device, monkeypatch):
         def __getattr__(self, name):
             return getattr(executor, name)
 
-    monkeypatch.setattr("pyedmcl.edm.arguments.open_devices", lambda request: [executor, Twin()])
+    monkeypatch.setattr("pyedmcl.edm.shared.arguments.open_devices", lambda request: [executor, Twin()])
     return one_device
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cli_helpers import inside
 
-from pyedmcl.edm.xmap_result import XmapResult
+from pyedmcl.edm.maps.xmap_result import XmapResult
 from pyedmcl.errors import InputError
 from pyedmcl.plot.network import causal_network
 from pyedmcl.plot.places import by_forces, clusters_of, on_circle

@@ -9,15 +9,15 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
 
-from pyedmcl.edm.ccm_matrix_result import CcmMatrixResult
-from pyedmcl.edm.embed import embed
-from pyedmcl.edm.knn_result import KnnResult
-from pyedmcl.edm.multiview import MultiviewResult
-from pyedmcl.edm.significance import CcmSignificance
-from pyedmcl.edm.skill_result import SkillResult
-from pyedmcl.edm.smap_result import NonlinearResult, SmapResult
-from pyedmcl.edm.xmap_result import XmapResult
-from pyedmcl.edm.xmap_significance import XmapSignificance
+from pyedmcl.edm.ccm.ccm_matrix_result import CcmMatrixResult
+from pyedmcl.edm.embedding.embed import embed
+from pyedmcl.edm.embedding.knn_result import KnnResult
+from pyedmcl.edm.forecasts.multiview import MultiviewResult
+from pyedmcl.edm.forecasts.skill_result import SkillResult
+from pyedmcl.edm.forecasts.smap_result import NonlinearResult, SmapResult
+from pyedmcl.edm.maps.xmap_result import XmapResult
+from pyedmcl.edm.significance.significance import CcmSignificance
+from pyedmcl.edm.significance.xmap_significance import XmapSignificance
 from pyedmcl.errors import InputError
 from pyedmcl.plot.network import causal_network
 

@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip insta
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from pyedmcl.edm.ccm_matrix_result import CcmMatrixResult
+from pyedmcl.edm.ccm.ccm_matrix_result import CcmMatrixResult
 from pyedmcl.errors import InputError
 from pyedmcl.registry import RESULTS
 

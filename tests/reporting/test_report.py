@@ -16,10 +16,10 @@ from result_makers import MAKERS, VALUES, made
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[report]' brings it")
 
 import pyedmcl
-from pyedmcl.edm.xmap_edges import HeldParts, XmapEdges
-from pyedmcl.edm.xmap_grid_result import XmapGrid
-from pyedmcl.edm.xmap_result import XmapResult
-from pyedmcl.edm.xmap_significance import XmapSignificance
+from pyedmcl.edm.maps.xmap_edges import HeldParts, XmapEdges
+from pyedmcl.edm.maps.xmap_grid_result import XmapGrid
+from pyedmcl.edm.maps.xmap_result import XmapResult
+from pyedmcl.edm.significance.xmap_significance import XmapSignificance
 from pyedmcl.errors import InputError, MissingExtraError, OutputError, StoreForeignError
 from pyedmcl.io.edges import strongest_edges
 

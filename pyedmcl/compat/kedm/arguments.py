@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...data.arguments import LARGEST
 from ...data.intake import to_array
-from ...edm.arguments import MOST_NEIGHBOURS
+from ...edm.shared.arguments import MOST_NEIGHBOURS
 from ...errors import InputError, shown
 
 Floats = NDArray[np.float32]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...data.arguments import real, room
 from ...device.session import open_device
-from ...edm.arguments import draws
-from ...edm.states import delay_states, future
+from ...edm.shared.arguments import draws
+from ...edm.shared.states import delay_states, future
 from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
 from ...errors import InputError

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...device.session import open_device
-from ...edm.arguments import MOST_NEIGHBOURS
-from ...edm.simplex_fit import Projection, laid_out
-from ...edm.states import embed
+from ...edm.forecasts.simplex_fit import Projection, laid_out
+from ...edm.shared.arguments import MOST_NEIGHBOURS
+from ...edm.shared.states import embed
 from ...neighbors.exhaustive import ExhaustiveSearcher
 from ...reference.order import nearest_first
 from .arguments import Floats

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...edm.embed_dimension import embed_dimension
-from ...edm.scores import pearson
+from ...edm.embedding.embed_dimension import embed_dimension
+from ...edm.shared.scores import pearson
 from ...errors import InputError
 from .arguments import Floats, check_rows, embedding, numbers, whole
 from .nearest import nearest, same

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...device.session import open_device
-from ...edm.arguments import theta_of_fit
-from ...edm.states import embed
+from ...edm.shared.arguments import theta_of_fit
+from ...edm.shared.states import embed
 from ...engines.smap import LocalFits
 from ...errors import InputError
 from .arguments import Floats, check_rows, embedding, numbers

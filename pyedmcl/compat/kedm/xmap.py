@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...edm.xmap import xmap as cross_map
+from ...edm.maps.xmap import xmap as cross_map
 from ...errors import InputError
 from .arguments import Floats, check_rows, embedding, numbers, whole_numbers
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ...data.arguments import room
 from ...device.session import open_device
-from ...edm.arguments import draws
-from ...edm.convergence import means
-from ...edm.states import future, given_states
+from ...edm.shared.arguments import draws
+from ...edm.shared.convergence import means
+from ...edm.shared.states import future, given_states
 from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
 from ...errors import InputError, shown

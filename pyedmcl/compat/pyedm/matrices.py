@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.arguments import integer, several
-from ...edm.convergence import means
-from ...edm.states import future
+from ...edm.shared.convergence import means
+from ...edm.shared.states import future
 from ...errors import InputError, MissingExtraError, shown
 from ..checked import checked
 from . import frames

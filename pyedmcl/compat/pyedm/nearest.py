@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...device.session import open_device
-from ...edm.arguments import MOST_NEIGHBOURS
-from ...edm.states import condition_together
+from ...edm.shared.arguments import MOST_NEIGHBOURS
+from ...edm.shared.states import condition_together
 from ...errors import warn
 from ...launch.invariants import require_rows
 from ...neighbors.coordinates import coordinate_problem, lay_out_states

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...data.arguments import integer
-from ...edm.arguments import MOST_GENERATED
+from ...edm.shared.arguments import MOST_GENERATED
 from ...errors import InputError
 from ..checked import checked
 from . import frames

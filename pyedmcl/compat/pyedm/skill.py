@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...data.arguments import integer
-from ...edm.scores import errors, pearson
+from ...edm.shared.scores import errors, pearson
 from ...errors import InputError, warn
 from ..checked import checked
 from . import frames

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...device.session import open_device
-from ...edm.arguments import theta_of_fit
+from ...edm.shared.arguments import theta_of_fit
 from ...engines.smap import LocalFits
 from ...errors import InputError
 from ..checked import checked

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...data.arguments import room
-from ...edm.surrogate import surrogate
+from ...edm.surrogates.surrogate import surrogate
 from ...errors import InputError
 from ..checked import checked
 from . import frames

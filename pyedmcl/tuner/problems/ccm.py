@@ -10,7 +10,7 @@ import numpy as np
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...edm.states import delay_states, future
+from ...edm.shared.states import delay_states, future
 from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
 from ...reference import ccm as oracle

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...codegen.spec import Constraint
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...edm.masks import library_mask_of
+from ...edm.shared.masks import library_mask_of
 from ...launch.staging import Staging
 from ...neighbors.exhaustive import ExhaustiveSearcher
 from ...neighbors.plan import SearchProblem

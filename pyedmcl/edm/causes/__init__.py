@@ -1,0 +1,1 @@
+"""From maps and tests to a network of causes: links that others explain, delays, verdicts."""

@@ -1,0 +1,1 @@
+"""What several methods share: arguments, rows, states, measures of skill, and tests of what was found."""

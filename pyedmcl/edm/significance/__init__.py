@@ -1,0 +1,1 @@
+"""P-values of cross maps, from surrogates."""
