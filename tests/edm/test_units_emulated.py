@@ -140,7 +140,7 @@ def test_rows_in_registers_or_local_memory_and_gaps_err_little(emulated, data, o
 @pytest.mark.parametrize(("precision", "targets", "largest"), [("compact", 210, 2e-6), ("full", 290, 5e-7)])
 def test_two_blocks_of_targets_err_little(emulated, precision, targets, largest):
     """In double a block of 290 has more columns than a group has work-items."""
-    x = np.random.default_rng(targets).standard_normal((330, targets + 2)).cumsum(axis=1)
+    x = np.random.default_rng(targets).standard_normal((150, targets + 2)).cumsum(axis=1)
     assert errs(emulated, x[:, :2], precision, targets=x[:, 2:], E=3, theta=1.0) < largest
 
 
