@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.memory import budget
 from ..kernels import spec
-from ..launch.sizes import open_size
 from ..tuning.parameters import parameters
 from .counts import Counts
-from .finish import Finish, RadiusBuffers
+from .finish import Finish
+from .line_buffers import WALKED_KINDS, LineBuffers, lines_in, segment_bytes
 from .partial import KINDS, Partial, in_order
 
 if TYPE_CHECKING:
@@ -38,12 +38,8 @@ class DeviceJoin:
         self._longest = max(problem.n_rows, problem.n_columns)
         self._held: list[Buffer] = []
         self._finish = Finish(executor, problem, self._longest)
-        new = self._new
-        self._buffers = RadiusBuffers(
-            new(20 * lines[0]), new(20 * lines[1]), new(20 * lines[2]), new(16 * (self._longest + 1)),
-            new(32 * (self._longest + 1)),
-        )  # fmt: skip
-        self._other = new(20 * max(lines))
+        self._buffers = LineBuffers.allocated(self._new, lines, self._longest)
+        self._other = self._new(segment_bytes(max(lines)))
         values = dict(parameters(spec("recurrence_lines"), {}, executor.info).parameters)
         entries = ("recurrence_clear", "recurrence_zero")
         self._kernels = {entry: build(executor, spec("recurrence_lines"), values, entry) for entry in entries}
@@ -51,8 +47,8 @@ class DeviceJoin:
     @staticmethod
     def fits(executor: Executor, problem: RqaProblem, lines: Sequence[int]) -> bool:
         """Whether the device has room for it."""
-        room, longest = budget(executor.info), max(problem.n_rows, problem.n_columns) + 1
-        buffers = [*(20 * n for n in lines), 20 * max(lines), 16 * longest, 32 * longest]
+        room, longest = budget(executor.info), max(problem.n_rows, problem.n_columns)
+        buffers = [*LineBuffers.sizes(lines, longest).values(), segment_bytes(max(lines))]
         return sum(buffers) <= room.total and max(buffers) <= room.largest
 
     def _new(self, nbytes: int) -> Buffer:
@@ -71,18 +67,15 @@ class DeviceJoin:
         """
         upload, buffers = self._executor.upload, self._buffers
         ordered = in_order(parts)
-        for numbers in (buffers.counts, buffers.sums):
-            n = numbers.nbytes // 4
-            self._executor.launch(self._kernels["recurrence_zero"], open_size(n), None, numbers=numbers, n=n)
-        sums = np.zeros((3, max(part.histograms.shape[1] for part in ordered)), np.int64)
+        buffers.clear(self._executor, self._kernels)
+        sums = np.zeros((WALKED_KINDS, max(part.histograms.shape[1] for part in ordered)), np.int64)
         for part in ordered:
             sums[:, : part.histograms.shape[1]] += part.histograms
         for number, row in enumerate(sums):
             upload(row, buffers.sums, 8 * number * (self._longest + 1))
         for number, kind in enumerate(KINDS):
             buffer: Buffer = getattr(buffers, kind)
-            n = buffer.nbytes // 20
-            self._executor.launch(self._kernels["recurrence_clear"], open_size(n), None, segments=buffer, n=n)
+            n = lines_in(buffer)
             for part in ordered:
                 segments = np.ascontiguousarray(getattr(part, kind))
                 upload(segments, self._other)

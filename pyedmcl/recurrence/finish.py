@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from ..kernels import spec
 from ..launch.sizes import open_size
 from .cells import identity_lines, sum_of
 from .counts import Counts, Histogram
+from .line_buffers import LINE_KINDS, WALKED_KINDS, LineBuffers, field_offset, lines_in
 from .partial import COUNT
 
 if TYPE_CHECKING:
@@ -23,26 +23,6 @@ if TYPE_CHECKING:
 # (work-items of a group, groups at most): each work-item takes some lines, since a group has counts of its own to add.
 _SHAPES = {"cpu": (1, 32), "gpu": (128, 1024)}
 _TOTALS = 5
-_KINDS = 4  # of lines: diagonal, black and white vertical, white at the border
-
-
-@dataclass(frozen=True)
-class RadiusBuffers:
-    """What a device keeps of one matrix.
-
-    Attributes
-    ----------
-    diagonals, rows, columns : Buffer
-        Segments of all lines, int32 [5][lines]; see ``clkernels/segments.clh``.
-    counts, sums : Buffer
-        Lines by kind and length, [4][longest + 1]: uint32 since the last fold, uint64 before.
-    """
-
-    diagonals: Buffer
-    rows: Buffer
-    columns: Buffer
-    counts: Buffer
-    sums: Buffer
 
 
 class Finish:
@@ -63,22 +43,22 @@ class Finish:
         entries = ("finish_join", "finish_begin", "finish_diagonals", "finish_columns", "finish_end")
         values = {"wg": self._wg}
         self._kernels = {name: build(executor, spec("recurrence_finish"), values, name) for name in entries}
-        self._longest = executor.allocate(4 * _KINDS)
+        self._longest = executor.allocate(4 * LINE_KINDS)
         self._totals = executor.allocate(8 * _TOTALS * self._groups)
 
-    def counts(self, buffers: RadiusBuffers, identity: NDArray[np.bool_] | None) -> Counts:
+    def counts(self, buffers: LineBuffers, identity: NDArray[np.bool_] | None) -> Counts:
         """Of one radius, whose counts since the last fold are zero.
 
         Parameters
         ----------
-        buffers : RadiusBuffers
+        buffers : LineBuffers
             What all tiles gave; the segments of the columns are changed.
         identity : ndarray of bool, optional
             Recurrent cells of the main diagonal where its lines count: once, others twice.
         """
         p = self.problem
         self._launch(buffers)
-        longest = self.executor.download(self._longest, np.empty(4, np.int32)).tolist()
+        longest = self.executor.download(self._longest, np.empty(LINE_KINDS, np.int32)).tolist()
         diagonals, black, white, border = (
             self._histogram(buffers.sums, kind, end) for kind, end in enumerate(longest)
         )
@@ -97,11 +77,11 @@ class Finish:
             period_count=int(black.sum()) - filled, gap_sum=end - first - filled, gap_count=points - filled,
         )  # fmt: skip
 
-    def histograms(self, buffers: RadiusBuffers) -> NDArray[np.int64]:
+    def histograms(self, buffers: LineBuffers) -> NDArray[np.int64]:
         """What all tiles gave (3, longest + 1), up to the longest line; the counts since the last fold are zero."""
         self._sum(buffers, begin=True)
-        longest = self.executor.download(self._longest, np.empty(4, np.int32)).tolist()[:3]
-        out = np.zeros((3, max(longest) + 1), np.int64)
+        longest = self.executor.download(self._longest, np.empty(LINE_KINDS, np.int32)).tolist()[:WALKED_KINDS]
+        out = np.zeros((WALKED_KINDS, max(longest) + 1), np.int64)
         for kind, end in enumerate(longest):
             out[kind, : end + 1] = self._histogram(buffers.sums, kind, end)
         return out
@@ -127,13 +107,13 @@ class Finish:
             n_lengths=self.lengths,
         )  # fmt: skip
 
-    def _launch(self, buffers: RadiusBuffers) -> None:
+    def _launch(self, buffers: LineBuffers) -> None:
         p, launch, kernels = self.problem, self.executor.launch, self._kernels
         counts, n = buffers.counts, self.lengths
         size, local = (self._groups * self._wg,), (self._wg,)
         self._begin(buffers)
         launch(
-            kernels["finish_diagonals"], size, local, segments=buffers.diagonals, n=buffers.diagonals.nbytes // 20,
+            kernels["finish_diagonals"], size, local, segments=buffers.diagonals, n=lines_in(buffers.diagonals),
             k_first=p.k_first, theiler=p.line_window, lengths=counts,
         )  # fmt: skip
         launch(
@@ -142,19 +122,19 @@ class Finish:
         )  # fmt: skip
         self._sum(buffers)
 
-    def _sum(self, buffers: RadiusBuffers, *, begin: bool = False) -> None:
+    def _sum(self, buffers: LineBuffers, *, begin: bool = False) -> None:
         """Add the counts since the last fold to the sums, and find the longest lines."""
         n = self.lengths
         if begin:
             self._begin(buffers)
         self.executor.launch(
-            self._kernels["finish_end"], (self._groups * self._wg, _KINDS), (self._wg, 1), counts=buffers.counts,
+            self._kernels["finish_end"], (self._groups * self._wg, LINE_KINDS), (self._wg, 1), counts=buffers.counts,
             sums=buffers.sums, longest=self._longest, n=n,
         )  # fmt: skip
 
-    def _begin(self, buffers: RadiusBuffers) -> None:
+    def _begin(self, buffers: LineBuffers) -> None:
         # A matrix of two points has fewer lengths than kinds of lines, each of which begins without a longest one.
-        size = open_size(max(self.lengths, _KINDS))
+        size = open_size(max(self.lengths, LINE_KINDS))
         self.executor.launch(
             self._kernels["finish_begin"], size, None, counts=buffers.counts, longest=self._longest, n=self.lengths
         )
@@ -166,8 +146,8 @@ class Finish:
         return histogram
 
     def _black_cells(self, segments: Buffer) -> NDArray[np.int32]:
-        n = segments.nbytes // 20
-        return self.executor.download(segments, np.empty(n, np.int32), 4 * COUNT * n)
+        counts = np.empty(lines_in(segments), np.int32)
+        return self.executor.download(segments, counts, field_offset(segments, COUNT))
 
     def release(self) -> None:
         """Give the device memory back."""

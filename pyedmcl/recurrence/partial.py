@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from .cells import identity_lines
 from .counts import Counts, Histogram, trimmed
 
-FIRST_START, FIRST_END, LAST_START, LAST_END, COUNT = range(5)
+#: Fields of a segment, as ``clkernels/segments.clh`` has them.
+FIELDS = 5
+FIRST_START, FIRST_END, LAST_START, LAST_END, COUNT = range(FIELDS)
 DIAGONAL, BLACK, WHITE = range(3)
 KINDS = ("diagonals", "rows", "columns")
 
-Segments = NDArray[np.int32]  # (5, lines), see segments.clh
+Segments = NDArray[np.int32]  # (FIELDS, lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class Partial:
         end = n if end is None else end
         if (first, end) == (at, at + held.shape[1]):
             return np.asarray(held)
-        out = np.zeros((5, end - first), np.int32)
+        out = np.zeros((FIELDS, end - first), np.int32)
         out[FIRST_START] = -1
         out[:, at - first : at - first + held.shape[1]] = held
         return out

@@ -15,8 +15,9 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.sizes import open_size, round_up
 from ..tuning.parameters import adjusted, parameters
-from .finish import Finish, RadiusBuffers
-from .partial import Partial
+from .finish import Finish
+from .line_buffers import WALKED_KINDS, LineBuffers, field_offset, lines_in
+from .partial import FIELDS, Partial
 from .sides import Padding, Sides
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ class TileSweep:
         p, edge = self.problem, self.edge
         lines = (p.n_columns - p.k_first, p.n_rows if p.symmetric else 1, p.n_columns)
         longest = max(p.n_rows, p.n_columns)
-        need = p.n_radii * (20 * sum(lines) + 48 * (longest + 1)) + edge * edge // 8 * (2 * p.n_radii + 2)
+        of_a_radius = sum(LineBuffers.sizes(lines, longest).values())
+        need = p.n_radii * of_a_radius + edge * edge // 8 * (2 * p.n_radii + 2)
         room = budget(self.executor.info)
         if need > room.total:
             raise DeviceMemoryError(
@@ -149,13 +151,7 @@ class TileSweep:
         self._rows = self._new(4 * words * edge * p.n_radii)
         self._columns = self._new(4 * words * 2 * edge)
         self._longest = longest
-        self._radii = [
-            RadiusBuffers(
-                diagonals=self._new(20 * lines[0]), rows=self._new(20 * lines[1]), columns=self._new(20 * lines[2]),
-                counts=self._new(16 * (longest + 1)), sums=self._new(32 * (longest + 1)),
-            )
-            for _ in range(p.n_radii)
-        ]  # fmt: skip
+        self._radii = [LineBuffers.allocated(self._new, lines, longest) for _ in range(p.n_radii)]
 
     def _build(self) -> None:
         self._bits_kernels = [build(self.executor, spec("recurrence_bits"), values) for values in self._bits_values]
@@ -221,7 +217,7 @@ class TileSweep:
     def _sweep(self, begin: int, end: int, report: Report | None) -> int:
         """Walk all tiles; how many cells they have. They are not counted before something is downloaded."""
         for buffers in self._radii:
-            self._clear(buffers)
+            buffers.clear(self.executor, self._kernels)
         waiting = unfolded = done = 0
         for tile in self.tiles(begin, end):
             self._find_bits(tile, end)
@@ -276,7 +272,7 @@ class TileSweep:
             own_diagonal=0 if self.problem.symmetric and tile.k0 == 0 else -1, **size,
         )  # fmt: skip
 
-    def _walk(self, tile: Tile, bits_begin: int, buffers: RadiusBuffers) -> Event:
+    def _walk(self, tile: Tile, bits_begin: int, buffers: LineBuffers) -> Event:
         """Runs along diagonals, rows (of a symmetric matrix) and columns."""
         p, wg = self.problem, self._lines_values["wg"]
         together = wg * self._lines_values["lanes"]
@@ -296,29 +292,20 @@ class TileSweep:
     ) -> Event:
         return self.executor.launch(self._kernels[entry], size, local, **arguments)
 
-    def _clear(self, buffers: RadiusBuffers) -> None:
-        for segments in (buffers.diagonals, buffers.rows, buffers.columns):
-            n = segments.nbytes // 20
-            self._launch("recurrence_clear", open_size(n), None, segments=segments, n=n)
-        for numbers in (buffers.counts, buffers.sums):
-            n = numbers.nbytes // 4
-            self._launch("recurrence_zero", open_size(n), None, numbers=numbers, n=n)
-
     def _fold(self) -> None:
-        n = 3 * (self._longest + 1)
+        n = WALKED_KINDS * (self._longest + 1)
         for buffers in self._radii:
             self._launch("recurrence_fold", open_size(n), None, counts=buffers.counts, sums=buffers.sums, n=n)
 
-    def _partial(self, buffers: RadiusBuffers, begin: int, end: int, finish: Finish) -> Partial:
+    def _partial(self, buffers: LineBuffers, begin: int, end: int, finish: Finish) -> Partial:
         lines, held = [], {}
         for kind, (first, stop) in lines_of_rows(self.problem, begin, end).items():
             buffer: Buffer = getattr(buffers, kind)
-            n = buffer.nbytes // 20
-            segments = np.empty((5, stop - first), np.int32)
-            for of, row in enumerate(segments):
-                self.executor.download(buffer, row, 4 * (of * n + first))
+            segments = np.empty((FIELDS, stop - first), np.int32)
+            for field, row in enumerate(segments):
+                self.executor.download(buffer, row, field_offset(buffer, field, first))
             held[kind] = segments
-            lines.append((first, n))
+            lines.append((first, lines_in(buffer)))
         return Partial(begin, end, histograms=finish.histograms(buffers), lines=np.array(lines), **held)
 
     def release(self) -> None:
