@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 from recurrence_parts import reports_of
 
+import pyedmcl
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError, InputError
 from pyedmcl.recurrence.image import open_cells, sweep
+from pyedmcl.recurrence.image import problem as image_problems
 from pyedmcl.recurrence.image.render import render_image
 from pyedmcl.recurrence.metrics import METRICS
 from pyedmcl.recurrence.problem import RqaProblem
@@ -165,6 +168,36 @@ def test_both_devices_find_the_same(both_devices):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("mean", [False, True])
+def test_pixels_do_not_depend_on_blocks(executor, monkeypatch, mean):
+    x, y = on_a_grid(301, 26), on_a_grid(200, 27)
+    images = []
+    for pixels_of_a_block in (1 << 24, 700, 1):
+        monkeypatch.setattr(image_problems, "_BLOCK_PIXELS", pixels_of_a_block)
+        for other in (None, y):
+            p = problem(x, other, m=3, tau=2, radius=1.2)
+            images.append(render_image(executor, p, x, other, pixels=(41, 41), mean=mean).values)
+    for place, image in enumerate(images):
+        np.testing.assert_array_equal(image, images[place % 2])
+    assert np.nansum(images[0]) > 0 and (mean or (images[0] == images[0].T).all())
+
+
+def hear(seen, *report):
+    seen.append(report)
+
+
+def test_several_devices_share_an_image(both_devices):
+    x = on_a_grid(700, 28)
+    for draw, pixels in ((pyedmcl.recurrence_plot, "counts"), (pyedmcl.distance_plot, "means")):
+        options = {"m": 2, "pixels": 64, **({"radius": 0.7} if pixels == "counts" else {})}
+        alone = draw(x, device=both_devices[0], **options)
+        seen = []
+        shared = draw(x, device=list(both_devices), progress=functools.partial(hear, seen), **options)
+        np.testing.assert_array_equal(getattr(shared, pixels), getattr(alone, pixels))
+        assert list(shared.provenance["device_ids"]) == list(both_devices)
+        assert seen[-1] == (699, 699, "rows") and len(seen) > 4, "each block is reported"
+
+
 class NoDouble:
     """A device as if it had no double precision."""
 
@@ -189,6 +222,9 @@ def test_without_double_precision_open_cells_are_decided_on_the_host(executor, m
         for other in (None, y):
             check(single, problem(x, other, m=3, tau=2, radius=1.2), x, other, (37, 37))
         check(single, problem(x, m=2, radius=1.0, inner=0.5, strict=False), x)
+        with monkeypatch.context() as patch:
+            patch.setattr(image_problems, "_BLOCK_PIXELS", 200)
+            check(single, problem(x, m=3, tau=2, radius=1.2), x, None, (37, 37))
         own = replace(problem(x, y, m=3, tau=2), column_limits=limits)
         got = render_image(single, own, x, y, pixels=(40, 30)).values
         np.testing.assert_array_equal(got, recurrence_counts(x, y, (40, 30), limit=limits, m=3, tau=2))

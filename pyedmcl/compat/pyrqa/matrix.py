@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...recurrence import arguments, common
 from ...recurrence.counts import Counts
-from ...recurrence.image.render import render_image
+from ...recurrence.image.problem import image_problem
+from ...recurrence.image.render import rendered
 from ...recurrence.points import Points, embedding_of, points_of, same_coordinates
 from ...recurrence.problem import RqaProblem
 from .analysis_type import Classic, Cross
@@ -21,7 +22,6 @@ from .settings import JointSettings, Series, Settings
 from .time_series import TimeSeries
 
 Devices = list[str] | None
-_CELLS = 1 << 24
 
 
 def _options(settings: Any, edge: int | None = None) -> common.Options:
@@ -120,15 +120,9 @@ def _drawn(settings: Settings, devices: Devices, kind: Any) -> NDArray[Any]:
     options = _options(settings)
     rows, columns = _sides(settings)
     problem = _problem(settings, options, rows, columns, 0)  # plots have no Theiler window
-    executor = common.runner_of(devices, options).executor
-    other, reach = rows if columns is None else columns, 0 if rows.embedded else (rows.m - 1) * rows.tau
-    out = np.empty((problem.n_rows, problem.n_columns), kind)
-    step = max(_CELLS // problem.n_columns, 1)
-    for begin in range(0, problem.n_rows, step):  # pixels are wider than what is kept of them
-        end = min(begin + step, problem.n_rows)
-        part = replace(problem, n_rows=end - begin, symmetric=False)
-        out[begin:end] = render_image(
-            executor, part, rows.values[begin : end + reach], other.values, pixels=(end - begin, problem.n_columns),
-            mean=isinstance(settings.neighbourhood, Unthresholded),
-        ).values  # fmt: skip
-    return out
+    image = image_problem(
+        problem, rows.values, None if columns is None else columns.values, pixels=(problem.n_rows, problem.n_columns),
+        mean=isinstance(settings.neighbourhood, Unthresholded),
+    )  # fmt: skip
+    matrix: NDArray[Any] = rendered(common.runner_of(devices, options), image, dtype=kind).values
+    return matrix

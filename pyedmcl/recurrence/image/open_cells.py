@@ -27,19 +27,26 @@ class OpenCells:
     problem : RqaProblem
     data : SweepData
         With what float64 needs.
-    pixels : (int, int)
+    across : int
+        Columns of pixels.
     symmetric : bool
-        Pixels below the diagonal are not counted.
+        Pixels whose column is less than their row are not counted.
 
     Attributes
     ----------
     counts : ndarray of int64 (pixel rows, pixel columns)
+        Of the rows of pixels that were begun last.
     """
 
-    def __init__(self, problem: RqaProblem, data: SweepData, pixels: tuple[int, int], symmetric: bool) -> None:
+    def __init__(self, problem: RqaProblem, data: SweepData, across: int, symmetric: bool) -> None:
         self._problem, self._data, self._symmetric = problem, data, symmetric
-        self.counts = np.zeros(pixels, np.int64)
+        self._across = across
         self._capacity = 0
+        self.begin(0)
+
+    def begin(self, rows: int) -> None:
+        """Count from here on what recurs in so many rows of pixels."""
+        self.counts = np.zeros((rows, self._across), np.int64)
 
     def room(self, columns: int) -> int:
         """Runs that the list must hold, given the columns of a launch: at least one for each of them."""
@@ -59,8 +66,7 @@ class OpenCells:
             return
         runs = executor.download(listed, np.empty((int(n[0]), 4), np.int32))
         executor.upload(np.zeros(1, np.uint32), counter)
-        across = self.counts.shape[1]
-        pixel = ((runs[:, 2].astype(np.int64) + 1) * across - 1) // self._problem.n_columns
+        pixel = ((runs[:, 2].astype(np.int64) + 1) * self._across - 1) // self._problem.n_columns
         if self._symmetric:
             kept = pixel >= runs[:, 3]
             runs, pixel = runs[kept], pixel[kept]

@@ -19,9 +19,9 @@ from ..points import Embedding, Points, embedding_of, near_one, points_of, same_
 from ..problem import RqaProblem
 from ..thresholds import passes_for
 from .plots import DistancePlot, RecurrencePlot, Times
-from .render import render_image
+from .problem import image_problem
+from .render import rendered
 
-_WHAT = "a plot is drawn"  # by one device
 _PIXELS = 2000  # of the longer side where none are asked for
 
 
@@ -58,7 +58,7 @@ def recurrence_plot(
     Parameters
     ----------
     x, y, m, tau, radius, metric, threshold, normalize, radius_unit, state, embedded, dtype, exact, device, tune
-        As for :func:`pyedmcl.rqa`, with one radius and one device. The cells are those that it counts.
+        As for :func:`pyedmcl.rqa`, with one radius; ``out`` takes one device. The cells are those that it counts.
     theiler : int
         Only for what a threshold by rate or by neighbours is chosen from; all cells are drawn.
     convention : str
@@ -120,13 +120,13 @@ def recurrence_plot(
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
     arrays = [] if out is None else arrays_of(out, {"counts": (size, np.int64)})
-    runner = runner_at(arrays, device, options.dtype) if arrays else common.runner_of_one(device, options, _WHAT)
+    runner = runner_at(arrays, device, options.dtype) if arrays else common.runner_of(device, options)
     into = DeviceRows.of(arrays[0], runner.executor) if arrays else None
     sweep = passes_for(
         runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
     )[0]
     other = None if sweep.problem.symmetric else columns.values
-    image = render_image(runner.executor, sweep.problem, rows.values, other, pixels=size, into=into)
+    image = rendered(runner, image_problem(sweep.problem, rows.values, other, pixels=size), into=into)
     record = common.provenance(
         runner, columns, options, threshold=threshold, wanted=radii[0], cross=y is not None,
         parameters=image.parameters, grade=image.grade,
@@ -204,12 +204,11 @@ def distance_plot(
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
     arrays = [] if out is None else arrays_of(out, {"means": (size, np.float64)})
-    runner = runner_at(arrays, device, "float64") if arrays else common.runner_of_one(device, options, _WHAT)
+    runner = runner_at(arrays, device, "float64") if arrays else common.runner_of(device, options)
     into = DeviceRows.of(arrays[0], runner.executor) if arrays else None
     other = None if y is None else columns.values
-    image = render_image(
-        runner.executor, problem, rows.values, other, pixels=size, mean=True, exponent=rows.exponent, into=into
-    )
+    drawn = image_problem(problem, rows.values, other, pixels=size, mean=True, exponent=rows.exponent)
+    image = rendered(runner, drawn, into=into)
     record = common.provenance(
         runner, columns, options, cross=y is not None, parameters=image.parameters, grade=image.grade
     )

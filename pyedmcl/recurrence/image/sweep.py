@@ -1,4 +1,4 @@
-"""The launches of one image: rows in pieces, columns in chunks, as much at once as a launch may take."""
+"""The launches of an image: rows in pieces, columns in chunks, as much at once as a launch may take."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ...errors import DeviceMemoryError
 from ...kernels import spec
 from ...launch.delivery import Pixels
 from ...launch.pacing import Pacer
-from ...launch.progress import report_progress
 from ...launch.sizes import open_size
 from .data import Floats, SweepData
 from .open_cells import OpenCells
 
 if TYPE_CHECKING:
     from ...device.executor import Buffer, Executor
+    from ...jobs.blocks import Block, Report
     from ..problem import RqaProblem
 
 _GROUPS_MOST = 60_000  # along the second axis of a launch; NVIDIA refuses more than 65,535
@@ -70,7 +70,7 @@ class Raster:
 
 
 class ImageSweep:
-    """One image on one device.
+    """One image on one device, which keeps the series.
 
     Parameters
     ----------
@@ -86,30 +86,53 @@ class ImageSweep:
         self, executor: Executor, problem: RqaProblem, data: SweepData, raster: Raster, values: dict[str, Any]
     ) -> None:
         self.executor, self.data, self.raster, self.values = executor, data, raster, values
-        self._open = OpenCells(problem, data, raster.pixels, raster.symmetric) if values["listed"] else None
+        self._open = OpenCells(problem, data, raster.pixels[1], raster.symmetric) if values["listed"] else None
         self._kernel = build(executor, spec("recurrence_image"), values)
         self._clear = build(executor, spec("recurrence_image"), values, "clear_image")
         self._width = values["wg"] * values["lanes"] * values["vectors"]  # columns of a chunk
         self._chunks = -(-raster.n_columns // self._width)
         self._pieces = _pieces(raster.down, values["tile"] if values["listed"] else values["piece"])
-        self._heights = (self._pieces[:, 2] - self._pieces[:, 1]).astype(np.int64)
-        self._per_group: int = max(1, values["piece"] // max(int(self._heights.mean()), 1))
+        self._per_group: int = max(1, values["piece"] // max(int(_heights(self._pieces).mean()), 1))
+        self._held: dict[str, Buffer] = {}
+        try:
+            self._upload()
+        except BaseException:
+            self.release()
+            raise
 
-    def run(self, deliver: Callable[[Pixels], None] | None = None) -> NDArray[np.int64] | None:
+    @property
+    def listed(self) -> bool:
+        """Whether cells near a limit are decided on the host."""
+        return self._open is not None
+
+    def run(self, block: Block, report: Report, deliver: Callable[[Pixels], None] | None = None) -> NDArray[np.int64]:
         """Recurrent cells, or fixed-point sums of distances, of each pixel; below the diagonal of symmetric ones, 0.
 
-        Where ``deliver`` is given it gets the image on the device, and nothing is returned.
+        Parameters
+        ----------
+        block : Block
+            Rows of pixels.
+        report : callable
+            Is told how many rows of the matrix are done.
+        deliver : callable, optional
+            Gets the image on the device; what is returned is empty then.
         """
+        begin, end = (int(at) for at in np.searchsorted(self._pieces[:, 0], (block.begin, block.end)))
+        pieces = self._pieces[begin:end] - np.array([block.begin, 0, 0, 0], np.int32)
         words = 2 if self.values["wide"] else 1
-        image = np.empty((*self.raster.pixels, words), np.uint32)
+        image = np.empty((len(block), self.raster.pixels[1], words), np.uint32)
+        self._check_room(pieces, image)
         held: dict[str, Buffer] = {}
         try:
-            self._upload(image, held)
+            held["image"] = self.executor.allocate(image.nbytes)
+            held["pieces"] = self.executor.upload(pieces)
             self.executor.launch(self._clear, open_size(image.size), None, image=held["image"], n=image.size)
-            self._launch_all(held)
+            if self._open is not None:
+                self._open.begin(len(block))
+            self._launch_all(pieces, held, report)
             if deliver is not None:
                 deliver(Pixels(held["image"], self.raster.symmetric, words))
-                return None
+                return np.empty((0, 0), np.int64)
             self.executor.download(held["image"], image)
         finally:
             for buffer in held.values():
@@ -117,13 +140,23 @@ class ImageSweep:
         sums = image[..., 0].astype(np.int64)
         if self.values["wide"]:
             sums |= image[..., 1].astype(np.int64) << 32
-        return sums if self._open is None else sums + self._open.counts
+        if self._open is not None:
+            sums += self._open.counts
+        # The kernel leaves out pixels whose column is less than their row, which it counts from the block's first one:
+        # of a later block, some that lie below the diagonal are left, with a part of their cells.
+        return np.triu(sums, block.begin) if self.raster.symmetric and block.begin else sums
 
-    def _upload(self, image: NDArray[np.uint32], held: dict[str, Buffer]) -> None:
-        """Put what the kernel reads on the device, by the names of its arguments; ``held`` takes the buffers."""
+    def release(self) -> None:
+        """Give the device memory back."""
+        for buffer in self._held.values():
+            buffer.release()
+        self._held.clear()
+
+    def _upload(self) -> None:
+        """Put what all blocks read on the device, by the names of the kernel's arguments."""
         data, width = self.data, self._width
         arrays: dict[str, NDArray[Any]] = {
-            "rows": _side(data.rows, 0, np.inf), "columns": _side(data.columns, width, -np.inf), "pieces": self._pieces,
+            "rows": _side(data.rows, 0, np.inf), "columns": _side(data.columns, width, -np.inf)
         }  # fmt: skip
         if self._open is not None:
             arrays["open_cells"] = np.empty((self._open.room(self._chunks * width), 4), np.int32)
@@ -131,14 +164,12 @@ class ImageSweep:
         elif data.rows64 is not None and data.columns64 is not None:
             arrays["rows64"] = _side(data.rows64, 0, np.inf)
             arrays["columns64"] = _side(data.columns64, width, -np.inf)
-        _check_room(self.executor, [*arrays.values(), image])
+        arrays |= {name: np.pad(limit, (0, width)) for name, limit in self._limits().items() if limit.ndim}
+        self._sizes = [array.nbytes for array in arrays.values()]
+        self._check_room()
         self._strides = {f"{side[:-1]}_stride": arrays[side].shape[1] for side in ("rows", "columns")}
-        held["image"] = self.executor.allocate(image.nbytes)
         for name, array in arrays.items():
-            held[name] = self.executor.upload(array)
-        for name, limit in self._limits().items():
-            if limit.ndim:
-                held[name] = self.executor.upload(np.pad(limit, (0, width)))
+            self._held[name] = self.executor.upload(array)
 
     def _limits(self) -> dict[str, Floats]:
         """Limits by the names of the kernel's arguments: a number each, or one for each column."""
@@ -153,40 +184,53 @@ class ImageSweep:
             limits |= zip([f"{side}{plural}64" for side in sides], self.data.limits64, strict=True)
         return limits
 
-    def _launch_all(self, held: dict[str, Buffer]) -> None:
-        """All pieces, some of them at a time."""
+    def _launch_all(self, pieces: NDArray[np.int32], held: dict[str, Buffer], report: Report) -> None:
+        """All pieces of a block, some of them at a time."""
         v, raster = self.values, self.raster
+        buffers = {**self._held, **held}
+        heights = _heights(pieces)
         numbers = {name: float(limit) for name, limit in self._limits().items() if not limit.ndim}
         if v["mode"] == "mean":
             numbers["scale"] = self.data.scale(raster.largest)
         pacer = Pacer(self.executor.info)
         cost = 3.0 * v["m"] + 4 + (20 if v["mode"] == "mean" else 0)
         at = 0
-        while at < len(self._pieces):
-            chunk = int(self._pieces[at, 3]) // self._width if raster.symmetric else 0
+        while at < len(pieces):
+            chunk = int(pieces[at, 3]) // self._width if raster.symmetric else 0
             columns = (self._chunks - chunk) * self._width
-            end = self._end(at, max(pacer.units(cost) // columns, 1), columns)
+            end = self._end(heights, at, max(pacer.units(cost) // columns, 1), columns)
             groups = (self._chunks - chunk) * v["wg"], -(-(end - at) // self._per_group)
             event = self.executor.launch(
-                self._kernel, groups, (v["wg"], 1), **held, **self._strides, **numbers, n_columns=raster.n_columns,
+                self._kernel, groups, (v["wg"], 1), **buffers, **self._strides, **numbers, n_columns=raster.n_columns,
                 piece_begin=at, piece_end=end, per_group=self._per_group, chunk_begin=chunk, pixels=raster.pixels[1],
                 symmetric=raster.symmetric,
             )  # fmt: skip
-            pacer.launched(event, cost * columns * float(self._heights[at:end].sum()))
+            pacer.launched(event, cost * columns * float(heights[at:end].sum()))
             if self._open is not None:
-                self._open.take(self.executor, held["open_cells"], held["n_open"])
+                self._open.take(self.executor, buffers["open_cells"], buffers["n_open"])
             at = end
-            report_progress(int(self._pieces[at - 1, 2]), raster.n_rows, "rows")
+            report(int(pieces[at - 1, 2] - pieces[0, 1]))
 
-    def _end(self, at: int, rows: int, columns: int) -> int:
+    def _end(self, heights: NDArray[np.int64], at: int, rows: int, columns: int) -> int:
         """The end of the pieces of a launch that begins with piece ``at`` and takes about so many rows."""
-        heights = np.cumsum(self._heights[at : at + _GROUPS_MOST * self._per_group])
-        end = at + int(np.searchsorted(heights, rows, side="right"))
-        end = min(max(end, at + self._per_group), len(self._pieces))
+        so_far = np.cumsum(heights[at : at + _GROUPS_MOST * self._per_group])
+        end = at + int(np.searchsorted(so_far, rows, side="right"))
+        end = min(max(end, at + self._per_group), len(heights))
         if self._open is None:
             return end
-        steps: NDArray[np.int64] = -(-self._heights // self.values["tile"])
+        steps: NDArray[np.int64] = -(-heights // self.values["tile"])
         return self._open.fitting(at, end, steps, columns)
+
+    def _check_room(self, *more: NDArray[Any]) -> None:
+        """Refuse what does not fit beside the series; ``more`` are arrays of a block."""
+        allowed = budget(self.executor.info)
+        sizes = [*self._sizes, *(array.nbytes for array in more)]
+        if sum(sizes) > allowed.total or max(sizes) > allowed.largest:
+            raise DeviceMemoryError(
+                f"the image and the series need {sum(sizes):,} bytes, the largest buffer {max(sizes):,}; on "
+                f"{self.executor.info.name} {allowed.total:,} may be used and {allowed.largest:,} in one buffer. Use "
+                "fewer pixels, or raise PYEDMCL_MEMORY_LIMIT or PYEDMCL_MEMORY_FRACTION."
+            )
 
 
 def _pieces(down: NDArray[np.int64], most: int) -> NDArray[np.int32]:
@@ -200,19 +244,13 @@ def _pieces(down: NDArray[np.int64], most: int) -> NDArray[np.int32]:
     return np.ascontiguousarray(np.stack([pixel, begin, end, down[pixel]], axis=1), dtype=np.int32)
 
 
+def _heights(pieces: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Rows of each piece."""
+    return (pieces[:, 2] - pieces[:, 1]).astype(np.int64)
+
+
 def _side(values: Floats, padding: int, gap: float) -> Floats:
     """Padded and with gaps marked so that a difference to anything is infinite."""
     padded: Floats = np.pad(values, ((0, 0), (0, padding)), constant_values=gap)
     padded[np.isnan(padded)] = gap
     return np.ascontiguousarray(padded)
-
-
-def _check_room(executor: Executor, arrays: list[NDArray[Any]]) -> None:
-    allowed = budget(executor.info)
-    total, largest = sum(array.nbytes for array in arrays), max(array.nbytes for array in arrays)
-    if total > allowed.total or largest > allowed.largest:
-        raise DeviceMemoryError(
-            f"the image and the series need {total:,} bytes, the largest buffer {largest:,}; on {executor.info.name} "
-            f"{allowed.total:,} may be used and {allowed.largest:,} in one buffer. Use fewer pixels, or raise "
-            "PYEDMCL_MEMORY_LIMIT or PYEDMCL_MEMORY_FRACTION."
-        )
