@@ -27,7 +27,8 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
 
     They call it as ``progress(done, total, unit)``: "queries" are rows whose neighbours are found, "states" are rows
     of the library that an index holds, "predictions" are rows and samples of convergent cross mapping, "cells" pairs of
-    points of a recurrence matrix, "rows" those of a recurrence plot, "windows" those along a series. Each loop begins
+    points of a recurrence matrix, "rows" those of a recurrence plot, "points" those
+    of a recurrence network, "windows" those along a series. Each loop begins
     anew at 0. A search that needs a single launch reports nothing.
     """
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..device.select import DeviceNames
 from ..device.session import open_devices
-from ..errors import InputError, shown
+from ..errors import InputError
 from ..files import path_of
 from ..jobs import provenance as jobs
 from ..jobs.client import ClientRunner
@@ -80,14 +80,6 @@ def runner_of(device: Device, options: Options, client: Any = None) -> Runner:
     runner: Runner = LocalRunner(open_devices(device)) if client is None else ClientRunner(client, device)
     for info in runner.infos:
         arguments.precision(options.dtype, info.fp64, info.name)
-    return runner
-
-
-def runner_of_one(device: Device, options: Options, what: str) -> Runner:
-    """The same for what is no job of blocks, and runs on one device; ``what`` is done by it."""
-    runner = runner_of(device, options)
-    if runner.devices != 1:
-        raise InputError(f"device={shown(device)}: {what} by one device")
     return runner
 
 

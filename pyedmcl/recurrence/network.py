@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.build import build
-from ..device.memory import budget
-from ..device.select import DeviceNames
-from ..errors import DeviceMemoryError, InputError, shown
+from ..errors import InputError, shown
 from ..io.optional import need
 from ..io.result import Result
 from ..jobs.function import public_function
-from ..kernels import spec
-from ..launch.pacing import Pacer
-from ..tuning.parameters import parameters
 from . import arguments, common
+from .common import Device, Progress
 from .conventions import CONVENTIONS
+from .network_problem import NetworkProblem, links_of
 from .points import embedding_of, near_one, points_of
-from .problem import RqaProblem, require_precision
 from .thresholds import passes_for
-
-if TYPE_CHECKING:
-    from ..device.executor import Executor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,12 +112,14 @@ def recurrence_network(
     dtype: str = "float32",
     exact: bool = True,
     strict: bool = True,
-    device: DeviceNames = None,
+    progress: Progress | None = None,
+    device: Device = None,
     tune: str | None = None,
 ) -> RecurrenceNetwork:
     """Degree, clustering and transitivity of the network whose links are recurrences.
 
-    The adjacency matrix lies in the device's memory with a bit per pair of points: n (n + 31) / 8 bytes.
+    The adjacency matrix lies in the device's memory with a bit per pair of points: n (n + 31) / 8 bytes. Of several
+    devices each makes all links, and finds the triangles of some points.
 
     Parameters
     ----------
@@ -140,6 +134,8 @@ def recurrence_network(
         Links are those of float64 arithmetic; else series and radius are rounded to ``dtype``.
     strict : bool
         Linked where d < radius; else where d <= radius.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "points")``.
 
     Returns
     -------
@@ -178,6 +174,7 @@ def recurrence_network(
     )  # fmt: skip
     if threshold not in ("fixed", "recurrence_rate"):
         raise InputError(f"threshold={threshold!r}: links go both ways; choose 'fixed' or 'recurrence_rate'")
+    arguments.reporter(progress, "points")
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: a network has one radius; call once for each")
@@ -187,85 +184,9 @@ def recurrence_network(
     rules = CONVENTIONS["recurrenceanalysis"]
     window = max(arguments.window(theiler, rules, points.n, points.n), 1)
     problem = common.problem_of(points, None, options, theiler=window)
-    runner = common.runner_of_one(device, options, "a network is counted")
+    runner = common.runner_of(device, options)
     rated = replace(problem, theiler_everywhere=True)
     sweep = passes_for(runner, rated, rules, points, points, threshold, radii, unit=options.radius_unit)[0]
-    degree, closed = count_links(runner.executor, sweep.problem, points.values)
+    degree, closed = links_of(runner, NetworkProblem(sweep.problem, points.values))
     record = common.provenance(runner, points, options, threshold=threshold, wanted=radii[0], theiler=window)
     return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], record)
-
-
-def count_links(
-    executor: Executor, problem: RqaProblem, x: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Degrees and closed pairs of neighbours."""
-    dtype = np.dtype(problem.arithmetic)
-    require_precision(executor.info, problem)
-    n = problem.n_rows
-    words = -(-n // 32)
-    room = budget(executor.info)
-    if 4 * words * n > room.largest or 4 * words * n + x.size * dtype.itemsize + 16 * n > room.total:
-        raise DeviceMemoryError(
-            f"x: the adjacency matrix of {n:,} points needs {4 * words * n:,} bytes; {room.largest:,} may be used for "
-            f"one buffer on {executor.info.name} and {room.total:,} for all (raise PYEDMCL_MEMORY_FRACTION or "
-            "PYEDMCL_MEMORY_LIMIT, or thin out the series)"
-        )
-    values: dict[str, Any] = {**problem.cell, "strict": problem.strict}
-    kernel_spec = spec("recurrence_network")
-    values |= parameters(kernel_spec, values, executor.info).parameters
-    wg = values["wg"]
-    link, close = (build(executor, kernel_spec, values, entry) for entry in (None, "recurrence_triangles"))
-    with np.errstate(over="ignore"):
-        series = np.ascontiguousarray(x, dtype)
-    data, bits = executor.upload(series), executor.allocate(4 * words * n)
-    sums = None
-    try:
-        limit = float(problem.outer_limits()[0])
-        pacer, cost = Pacer(executor.info), float(words * 32 * 3 * values["m"])
-        row = 0
-        while row < n:
-            end = min(row + min(pacer.units(cost), 60_000), n)
-            groups = -(-words // wg) * wg
-            event = executor.launch(
-                link, (groups, end - row), (wg, 1), x=data, bits=bits, row_begin=row, n=n, words=words,
-                window=problem.theiler, limit=limit,
-            )  # fmt: skip
-            pacer.launched(event, cost * (end - row))
-            row = end
-        host = np.empty((n, words), np.uint32)
-        executor.download(bits, host)
-        degree = _ones(host)
-        closed = np.empty(n, np.uint64)
-        sums = executor.allocate(closed.nbytes)
-        pacer = Pacer(executor.info)
-        row = 0
-        before = np.concatenate([[0], np.cumsum(degree)])
-        while row < n:
-            # Rows differ in their degree: as many as hold the links that fit a launch.
-            links = pacer.units(float(words))
-            end = max(int(np.searchsorted(before, before[row] + links, side="right")) - 1, row + 1)
-            end = min(end, n, row + 1_000_000)
-            event = executor.launch(
-                close, ((end - row) * wg,), (wg,), bits=bits, closed=sums, row_begin=row, words=words
-            )
-            pacer.launched(event, float(words) * max(int(before[end] - before[row]), 1))
-            executor.download(sums, closed[row:end])
-            row = end
-    finally:
-        for buffer in (data, bits, sums):
-            if buffer is not None:
-                buffer.release()
-    return degree, closed.astype(np.int64)
-
-
-_BYTE_ONES = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
-
-
-def _ones(bits: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Set bits of each row; NumPy before 2.0 has no population count."""
-    out = np.empty(len(bits), np.int64)
-    step = max((1 << 22) // bits.shape[1], 1)
-    for row in range(0, len(bits), step):
-        part = _BYTE_ONES[bits[row : row + step].view(np.uint8)]
-        out[row : row + step] = part.sum(axis=1, dtype=np.int64)
-    return out

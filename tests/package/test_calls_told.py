@@ -97,7 +97,7 @@ def test_every_job_takes_progress():
         if "device" in inspect.signature(getattr(pyedmcl, name)).parameters
         and "progress" not in inspect.signature(getattr(pyedmcl, name)).parameters
     }  # fmt: skip
-    assert without == {"recurrence_network", "kernel_source"}, "one is a launch or a few, one computes nothing"
+    assert without == {"kernel_source"}, "it computes nothing"
 
 
 def test_a_traceback_goes_from_the_caller_to_the_function():

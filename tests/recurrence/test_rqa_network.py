@@ -7,6 +7,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.errors import DeviceMemoryError, InputError
+from pyedmcl.recurrence import network_problem
 from pyedmcl.reference.rqa import compared, network, points_of, recurrence_matrix
 
 
@@ -71,6 +72,24 @@ def test_a_matrix_that_does_not_fit_is_refused_with_the_numbers(one_device, monk
         pyedmcl.recurrence_network(series(2000), radius=1.0, device=one_device)
 
 
-def test_it_is_counted_by_one_device(both_devices):
-    with pytest.raises(InputError, match=r"device=.*a network is counted by one device"):
-        pyedmcl.recurrence_network(series(100), radius=1.0, device=list(both_devices))
+def test_several_devices_share_a_network_and_tell_how_far_they_are(both_devices):
+    x, seen = series(700, 5), []
+    options = {"m": 2, "radius": 0.8, "theiler": 3}
+    alone = pyedmcl.recurrence_network(x, device=both_devices[0], **options)
+    shared = pyedmcl.recurrence_network(
+        x, device=list(both_devices), progress=lambda *report: seen.append(report), **options
+    )
+    np.testing.assert_array_equal(shared.degree, alone.degree)
+    np.testing.assert_array_equal(shared.closed, alone.closed)
+    assert alone.closed.sum() > 0
+    assert list(shared.provenance["device_ids"]) == list(both_devices)
+    assert seen[-1] == (699, 699, "points") and len(seen) > 4, "each block is reported"
+
+
+def test_links_do_not_depend_on_blocks(one_device, monkeypatch):
+    x = series(300, 6)
+    whole = pyedmcl.recurrence_network(x, radius=0.7, device=one_device)
+    monkeypatch.setattr(network_problem, "_BLOCK_BYTES", 4 * 10 * 7)  # 7 points
+    cut = pyedmcl.recurrence_network(x, radius=0.7, device=one_device)
+    np.testing.assert_array_equal(cut.degree, whole.degree)
+    np.testing.assert_array_equal(cut.closed, whole.closed)

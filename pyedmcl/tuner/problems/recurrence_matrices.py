@@ -14,7 +14,7 @@ from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...recurrence.image.render import render_image
 from ...recurrence.metrics import metric_named
-from ...recurrence.network import count_links
+from ...recurrence.network_problem import count_links
 from ...recurrence.ranks import Ranks
 from ...recurrence.windows import WindowSweep, part_size
 from ...reference import image, rqa
