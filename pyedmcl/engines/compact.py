@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
     from ..launch.pool import Pool
     from ..neighbors.tables import Tables
+    from .target_layout import TargetLayout
 
 _MOST_RATIO = (MOST_ERROR / (2 * ERROR)) ** 2  # of range^2 to S
 #: Why targets are looked up in 32 bits.
@@ -57,21 +58,22 @@ class CompactTargets:
     executor : Executor
     pool : Pool
         Which holds them.
-    n_steps, rows, stride : int
-        Steps of the targets, rows that there is room for, and columns.
+    n_steps : int
+        Steps of the targets.
+    layout : TargetLayout
     """
 
-    def __init__(self, executor: Executor, pool: Pool, n_steps: int, rows: int, stride: int) -> None:
+    def __init__(self, executor: Executor, pool: Pool, n_steps: int, layout: TargetLayout) -> None:
         self._executor, self._pool = executor, pool
-        self._n_steps, self._rows, self._stride = n_steps, rows, stride
-        self._scales = pool.get("scales", (_SCALES * stride + MOST_COLUMNS) * 4)
-        self._codes = pool.get("codes", self.nbytes(rows, stride))
+        self._n_steps, self._rows, self._stride = n_steps, layout.rows, layout.stride
+        self._scales = pool.get("scales", (_SCALES * layout.stride + MOST_COLUMNS) * 4)
+        self._codes = pool.get("codes", self.nbytes(layout))
         self._counted: tuple[Tables, int] | None = None
 
     @staticmethod
-    def nbytes(rows: int, stride: int) -> int:
+    def nbytes(layout: TargetLayout) -> int:
         """Bytes of the codes."""
-        return rows * stride * 2
+        return layout.elements * 2
 
     def encode(self, targets: Buffer, first: int, end: int) -> Codes:
         """The codes of all targets, [rows][stride], of which rows first to end - 1 are predicted."""

@@ -15,11 +15,9 @@ from ..codegen.spec import KernelSpec
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..kernels.lookup import MOST_COLUMNS
 from ..launch.delivery import DeviceRows, deliver_skill
 from ..launch.invariants import require_rho
 from ..launch.pool import Pool
-from ..launch.sizes import round_up
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
@@ -27,6 +25,7 @@ from ..neighbors.searcher import Searcher, open_searcher, report
 from .compact import GAPS, TOO_WIDE, CompactTargets
 from .lookup_request import LookupRequest, RhoRows, TargetColumns, Wanted
 from .lookups import Lookups
+from .target_layout import columns_of_rho, layout_of_lookup
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -189,7 +188,7 @@ class CrossMap:
         """Find which targets are looked up in 16 bits, and put them side by side."""
         for layer in np.flatnonzero(~self._gaps).tolist():
             if self._half is None:
-                self._half = CompactTargets(self.executor, self._pool, self.n_steps, self._rows, self.stride)
+                self._half = CompactTargets(self.executor, self._pool, self.n_steps, self._layout)
             self._stage_targets(layer)
             before = self._orders[layer]
             self.compact[layer][before] = self._half.allowed(self.n)
@@ -201,13 +200,10 @@ class CrossMap:
     def _allocate_targets(self, itemsize: int) -> int:
         """Plan the memory of the targets; returns the bytes that are left for everything else."""
         limit = budget(self.executor.info)
-        self.stride = round_up(self.n, 16)
-        # The vectors of the last work-group reach into rows behind the last one, which must be there. The number of
-        # rows is a multiple of 16, so that work-groups divide it.
-        self._rows = round_up(self.n_steps + -(-MOST_COLUMNS // self.stride), 16)
-        self._target_bytes = self._rows * self.stride * itemsize
+        self._layout = layout_of_lookup(self.n_steps, self.n)
+        self._target_bytes = self._layout.elements * itemsize
         nbytes = self._target_bytes
-        nbytes += CompactTargets.nbytes(self._rows, self.stride) if self._data.compact else 0
+        nbytes += CompactTargets.nbytes(self._layout) if self._data.compact else 0
         most = min(limit.largest, limit.total * 3 // 4)
         if nbytes > most:
             raise DeviceMemoryError(
@@ -236,13 +232,12 @@ class CrossMap:
         column_of = np.empty(self.n, np.int32)
         column_of[order] = np.arange(self.n)
         values = self._pool.get(f"targets {place}", self._target_bytes)
-        self._observed.targets(column_of, self.stride, values, self._rows)
-        target_of = np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
-        on_device = self._pool.constant(f"target_of {place}", target_of)
+        self._observed.targets(column_of, self._layout.stride, values, self._layout.rows)
+        on_device = self._pool.constant(f"target_of {place}", columns_of_rho(order))
         codes = None
         if self._half is not None and not self._gaps[layer]:
             codes = self._half.encode(values, int(np.max(first)) + self.Tp, end + self.Tp)
-        columns = TargetColumns(values, on_device, self.stride, codes)
+        columns = TargetColumns(values, on_device, self._layout.stride, codes)
         self._staged[place] = layer, columns
         return columns
 

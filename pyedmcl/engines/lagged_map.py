@@ -15,10 +15,9 @@ from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..kernels.highest import WG
-from ..kernels.lookup import MOST_COLUMNS
 from ..launch.invariants import MOST_RHO, require_rho, wrong_result
 from ..launch.pool import Pool
-from ..launch.sizes import open_size, round_up
+from ..launch.sizes import open_size
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
@@ -27,6 +26,7 @@ from ..neighbors.tables import Tables
 from .lagged_targets import Mask, Numbers, Span, rectangles
 from .lookup_request import LookupRequest, Piece, RhoRows, TargetColumns
 from .lookups import Lookups
+from .target_layout import STEP, TargetLayout, columns_of_rho, layout_of_lookup
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -89,42 +89,38 @@ class LaggedMap:
         self._kept_bytes = 0
         self.parameters: dict[str, Any] = {}
 
-    @staticmethod
-    def stride_of(spans: Sequence[Span]) -> int:
-        """Columns of targets on the device."""
-        return round_up(spans[-1].end, 16)
-
-    def rows_of(self, stride: int) -> int:
-        """Rows of targets on the device: vectors reach into some behind the last."""
-        return round_up(self.n_steps + -(-MOST_COLUMNS // stride), 16)
+    def layout_of(self, spans: Sequence[Span]) -> TargetLayout:
+        """How targets lie on the device."""
+        return layout_of_lookup(self.n_steps, spans[-1].end)
 
     @property
     def most_targets(self) -> int:
         """Columns of targets that there is room for."""
-        item, rows = np.dtype(self.dtype).itemsize, round_up(self.n_steps + MOST_COLUMNS // 16, 16)
+        item = np.dtype(self.dtype).itemsize
+        rows = layout_of_lookup(self.n_steps, 1).rows  # as many as any number of targets needs
         most = min(self._limit.largest, self._limit.total // 4) // (rows * item)
         skills = min(self._limit.largest, self._limit.total // 16) // (self.n * item)
-        return int(min(most, skills)) // 16 * 16
+        return int(min(most, skills)) // STEP * STEP
 
     def load(self, values: NDArray[Any], spans: Sequence[Span]) -> None:
         """Put targets on the device.
 
         Parameters
         ----------
-        values : ndarray (rows_of(stride), stride)
-            From :func:`.lagged_targets.room_for`.
+        values : ndarray (rows, stride)
+            As :meth:`layout_of` the spans says; from :func:`.lagged_targets.room_for`.
         spans : sequence of Span
             One behind another, from column 0 on.
         """
         self.executor.upload(values, self.room(spans))
 
     def room(self, spans: Sequence[Span]) -> Buffer:
-        """Memory for targets [rows_of(stride)][stride], ``stride`` being :meth:`stride_of` the spans.
+        """Memory for targets, laid out as :meth:`layout_of` the spans says.
 
         Who asks for it fills it; what is beside and below the targets is 0.
         """
-        stride, width = self.stride_of(spans), spans[-1].end
-        nbytes = self.rows_of(stride) * stride * np.dtype(self.dtype).itemsize
+        layout, width = self.layout_of(spans), spans[-1].end
+        nbytes = layout.elements * np.dtype(self.dtype).itemsize
         if width > self.most_targets:
             raise DeviceMemoryError(
                 f"{width:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device, and their skill for "
@@ -133,9 +129,9 @@ class LaggedMap:
                 "PYEDMCL_MEMORY_LIMIT, or take fewer surrogates at a time by n=)"
             )
         on_device = self._pool.get("targets", nbytes)
-        itself = np.arange(stride + MOST_COLUMNS, dtype=np.int32)
+        itself = columns_of_rho(np.arange(layout.stride))
         target_of = self.executor.upload(itself, self._pool.get("target_of", itself.nbytes))
-        self._targets, self._spans, self._width = TargetColumns(on_device, target_of, stride), list(spans), width
+        self._targets, self._spans, self._width = TargetColumns(on_device, target_of, layout.stride), list(spans), width
         self._masks: dict[bytes, list[int]] = {}
         self._pieces: dict[tuple[Any, ...], list[Piece]] = {}  # what is wanted, as launches: the same at all lags
         for number, span in enumerate(spans):

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.sentinels import GAP
-from ..kernels.lookup import MOST_COLUMNS
-from ..launch.sizes import round_up
+from .target_layout import layout_of_lookup
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int_]
@@ -38,8 +37,8 @@ def room_for(
     n_steps: int, width: int, dtype: str, room: Callable[[tuple[int, ...], str], NDArray[Any]] = np.empty
 ) -> NDArray[Any]:
     """An array from ``room`` for ``width`` targets as the device reads them; zeros behind the last row and column."""
-    stride = round_up(width, 16)
-    values = room((round_up(n_steps + -(-MOST_COLUMNS // stride), 16), stride), dtype)
+    layout = layout_of_lookup(n_steps, width)
+    values = room((layout.rows, layout.stride), dtype)
     values[n_steps:] = 0
     values[:, width:] = 0
     return values

@@ -26,14 +26,13 @@ from ..codegen.sentinels import GAP
 from ..device.memory import budget, memory_share
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..kernels.smap_map import MOST_COLUMNS, MOST_STEP
 from ..launch.invariants import require_rho
 from ..launch.pool import Pool
-from ..launch.sizes import round_up
 from ..launch.staging import Staging
 from .smap_map_data import SmapMapData, left_around
 from .smap_map_kernels import MapKernels, MapShape
 from .smap_map_slopes import MeanSlopes, host_bytes
+from .target_layout import layout_of_smap
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -94,10 +93,9 @@ class SmapMap:
     def _load_targets(self) -> int:
         """Targets time-major, those of one dimension and pattern of gaps side by side; returns the bytes left."""
         data, limit, item = self._data, budget(self.executor.info), self._data.values.itemsize
-        self._stride = round_up(self.n, 16)
-        # Steps and vectors of columns reach behind the last row.
-        rows = round_up(self.n_steps + MOST_STEP + -(-MOST_COLUMNS // self._stride), 16)
-        nbytes, most = rows * self._stride * item, min(limit.largest, limit.total * 3 // 4)
+        layout = layout_of_smap(self.n_steps, self.n)
+        self._stride = layout.stride
+        nbytes, most = layout.elements * item, min(limit.largest, limit.total * 3 // 4)
         if nbytes > most:
             raise DeviceMemoryError(
                 f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
@@ -111,7 +109,7 @@ class SmapMap:
         staging = Staging(self.executor, data.values, scored=scored, room=room // 8)
         self._staged.append(staging)
         self._targets = self._pool.get("targets", nbytes)
-        staging.targets(self._column_of, self._stride, self._targets, rows)
+        staging.targets(self._column_of, layout.stride, self._targets, layout.rows)
         self._target_of = self._pool.constant("target_of", self._order.astype(np.int32))
         return room
 

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.lookup import MOST_COLUMNS
 from ..launch.invariants import require_rho
 from ..launch.pool import Pool
-from ..launch.sizes import round_up
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
@@ -21,6 +19,7 @@ from ..neighbors.tables import Tables
 from ..neighbors.window_search import Overlapping, WindowSearch, windows_share
 from .lookup_request import LookupRequest, Piece, RhoRows, TargetColumns
 from .lookups import Lookups
+from .target_layout import columns_of_rho, layout_of_lookup
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -148,15 +147,14 @@ class _Sweep:
         order = np.argsort(E, axis=1, kind="stable")
         column_of = np.empty(E.shape, np.int32)
         np.put_along_axis(column_of, order, np.arange(E.size, dtype=np.int32).reshape(E.shape), axis=1)
-        stride = round_up(E.size, 16)
-        rows = round_up(self._width + -(-MOST_COLUMNS // stride), 16)
+        layout = layout_of_lookup(self._width, E.size)
         first, end = self._rows(E.ravel())
         targets.score(first + self._data.Tp, end + self._data.Tp)  # targets are centred on what is predicted
-        values = self._pool.get("targets", rows * stride * targets.values.itemsize)
-        targets.targets(column_of.ravel(), stride, values, rows)
-        target_of = np.concatenate([order.ravel(), np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
+        values = self._pool.get("targets", layout.elements * targets.values.itemsize)
+        targets.targets(column_of.ravel(), layout.stride, values, layout.rows)
+        target_of = columns_of_rho(order.ravel())
         on_device = self._executor.upload(target_of, self._pool.get("target_of", target_of.nbytes))
-        return TargetColumns(values, on_device, stride), np.take_along_axis(E, order, axis=1)
+        return TargetColumns(values, on_device, layout.stride), np.take_along_axis(E, order, axis=1)
 
     def _look_up(self, tables: Tables, E: int, columns: TargetColumns, placed: Numbers, rho: Buffer) -> None:
         """Each window's targets of one dimension, in the tables of the window's libraries."""

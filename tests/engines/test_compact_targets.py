@@ -17,6 +17,7 @@ from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
 from pyedmcl.engines import lookup
 from pyedmcl.engines.compact import CompactTargets
+from pyedmcl.engines.target_layout import TargetLayout
 from pyedmcl.kernels import spec
 from pyedmcl.kernels.compact import MOST_ERROR
 from pyedmcl.kernels.lookup import STRANDS
@@ -234,7 +235,7 @@ def test_codes_are_those_of_the_oracle(one_device, kind):
     executor = open_device(one_device)
     values = np.ascontiguousarray(condition(series(kind), "float32").values)
     pool = Pool(executor)
-    half = CompactTargets(executor, pool, LENGTH, LENGTH, N)
+    half = CompactTargets(executor, pool, LENGTH, TargetLayout(LENGTH, N))
     codes = half.encode(executor.upload(values), 3, LENGTH)
     bits, centres = np.empty((LENGTH, N), np.uint16), np.empty(N, np.float32)
     executor.download(codes.values, bits)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 from device_helpers import INTEL, NVIDIA
 
 from pyedmcl.engines.lookup import LookupShapes, even_shares
+from pyedmcl.engines.target_layout import columns_of_rho, layout_of_lookup
+from pyedmcl.kernels import spec
 from pyedmcl.tuning.parameters import using
 
 
@@ -86,3 +89,17 @@ def test_a_group_takes_as_many_targets_as_local_memory_holds_and_its_banks_yield
     with using(lookup={**narrow, "target_lanes": 3}):  # twice as many is no value of that parameter
         odd = LookupShapes(NVIDIA, 600, "float32", 1000).shape(11, 2000, 1000, lambda cost: 10**9)
     assert odd.parameters["target_lanes"] == 3
+
+
+@pytest.mark.parametrize("n_targets", [1, 16, 17, 100, 129, 2000])
+@pytest.mark.parametrize("n_steps", [1, 96, 97, 3780])
+def test_targets_have_the_room_that_other_programs_are_told_to_leave(n_steps, n_targets):
+    values = {**spec("lookup").defaults("gpu"), "k": 4, "table_tile": 1, "precision": "full", "narrow_rows": False,
+              "gaps": False}  # fmt: skip
+    plan = spec("lookup").usage(values).plan(
+        n_steps=n_steps, n_targets=n_targets, n_libraries=1, E=3, tau=1, Tp=0, n_slices=1
+    )
+    layout = layout_of_lookup(n_steps, n_targets)
+    assert (layout.rows, layout.stride) == (plan["target_rows"], plan["target_stride"])
+    assert layout.elements == plan["elements_targets"]
+    assert len(columns_of_rho(np.arange(n_targets))) == plan["elements_target_of"]

@@ -116,7 +116,7 @@ class DeviceDraws:
         numbers = targets.tolist()
         streams = keys(p.seed, numbers, p.first, p.first + p.n)
         several = [self._series(j, own) for j, own in zip(numbers, streams, strict=True)]
-        room, stride = self._map.room(spans), self._map.stride_of(spans)
+        room, layout = self._map.room(spans), self._map.layout_of(spans)
 
         def back(place: int, turned: Amplitudes) -> NDArray[np.float32]:
             one, waves = several[place], p.makers.of(int(targets[place]), (p.E or ())[targets[place]])
@@ -129,7 +129,7 @@ class DeviceDraws:
             p.makers.drawer.run([functools.partial(part, slice(i, i + _AGAIN)) for i in range(0, len(out), _AGAIN)])
             return out
 
-        self._waves.draw(several, p.first, p.n, room, self._map.rows_of(stride), stride, back)
+        self._waves.draw(several, p.first, p.n, room, layout.rows, layout.stride, back)
 
     def _series(self, j: int, streams: NDArray[np.uint64]) -> WaveSeries:
         p = self._problem

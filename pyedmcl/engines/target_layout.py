@@ -1,0 +1,54 @@
+"""How targets lie on the device: time-major, with room for what the last work-group reads behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import lookup, smap_map
+from ..launch.sizes import round_up
+
+#: Rows and columns are multiples of it: the widest vectors divide the columns, and work-groups the rows.
+STEP = 16
+
+
+@dataclass(frozen=True)
+class TargetLayout:
+    """Rows and columns that there is room for, [rows][stride].
+
+    Attributes
+    ----------
+    rows, stride : int
+    """
+
+    rows: int
+    stride: int
+
+    @property
+    def elements(self) -> int:
+        """Numbers that there is room for."""
+        return self.rows * self.stride
+
+
+def layout_of_lookup(n_steps: int, n_targets: int) -> TargetLayout:
+    """For a lookup; other programs are told the same by ``usage`` of the SPEC, which a test compares."""
+    return _layout(n_steps, n_targets, lookup.MOST_COLUMNS)
+
+
+def layout_of_smap(n_steps: int, n_targets: int) -> TargetLayout:
+    """For a map of S-map, whose last step over the rows of a library may lie behind the last row in part."""
+    return _layout(n_steps + smap_map.MOST_STEP, n_targets, smap_map.MOST_COLUMNS)
+
+
+def _layout(n_steps: int, n_targets: int, most_columns: int) -> TargetLayout:
+    """The vectors of the last work-group reach ``most_columns`` further, and so into rows behind the last one."""
+    stride = round_up(n_targets, STEP)
+    return TargetLayout(round_up(n_steps + -(-most_columns // stride), STEP), stride)
+
+
+def columns_of_rho(order: NDArray[Any]) -> NDArray[np.int32]:
+    """The column of rho of each target of a lookup, followed by as many as its last work-group reads behind them."""
+    return np.concatenate([order, np.zeros(lookup.MOST_COLUMNS, order.dtype)]).astype(np.int32)
