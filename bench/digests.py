@@ -30,12 +30,13 @@ from digest_case import Case
 from digest_cases import all_cases
 
 import pyedmcl
+from pyedmcl.device.fingerprint import device_key
+from pyedmcl.device.select import select
 from pyedmcl.errors import DeviceMemoryError
 
 FORMAT = 1
 QUICK = 3  # of each function: the first cases
 HOST_ONLY = ("embed", "false_discovery", "surrogate")
-PROCESSORS = ("intel-cpu", "pocl")  # runtimes
 Cases = Mapping[str, tuple[str, Case]]
 Outputs = dict[str, list[Any]]
 
@@ -153,8 +154,9 @@ def run(function: str, one: Case, device: str | None) -> Outputs:
 
 def identity(device: str | None) -> dict[str, Any]:
     """What the bits of S-map may depend on: the device with its driver, and the processor where that is the device."""
-    key = dict(pyedmcl.knn(np.arange(20.0), E=1, device=device).provenance["device_key"])
-    return {**key, "processor": processor()} if key["runtime"] in PROCESSORS else key
+    info = select(device).device
+    key = device_key(info).as_dict()
+    return {**key, "processor": processor()} if info.kind == "cpu" else key
 
 
 def processor() -> str:

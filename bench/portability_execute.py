@@ -25,7 +25,6 @@ Task = tuple[str, int, int, str]
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 OCLGRIND = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
-RUNTIMES = ("intel", "pocl", "rusticl", "oclgrind", "sycl", "nvidia")
 LIMIT = 600  # seconds for one call
 _PART = 24  # calls of a process, after which its records are kept
 _SEARCHES = ("knn", "simplex", "embed_dimension", "xmap")
@@ -70,8 +69,6 @@ RUNS = {
     "intel": _HERE,
     "pocl": _HERE,
     "rusticl": (Run("default"),),
-    "sycl": (Run("default"),),
-    "nvidia": (Run("default"), Run("gpu", dims=_FEW[0], lags=_FEW[1])),
     "oclgrind": (
         # Work-items of a group, which may race, are what the parameters of a GPU have.
         Run("gpu", "tiny", "races"),
@@ -83,7 +80,10 @@ RUNS = {
         ),
         Run("gpu-unroll4-tile256", "watched", "uninitialised", _SEARCHES, *_FEW),
     ),
+    "sycl": (Run("default"),),
+    "nvidia": (Run("default"), Run("gpu", dims=_FEW[0], lags=_FEW[1])),
 }
+RUNTIMES = tuple(RUNS)
 
 
 def environment(runtime: str, watch: str = "", log: Path | None = None) -> dict[str, str]:

@@ -15,9 +15,8 @@ import typer.testing
 from hypothesis import HealthCheck, settings
 
 PUBLISHED = Path(__file__).with_name("data")
-# "sycl" is the first device of dpctl.
-RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl", "nvidia": "nvidia", "amd": "amd", "rusticl": "rusticl"}
-# Two runtimes for processors; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say.
+# Two runtimes for processors; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say. "intel" is Intel's for
+# processors, "sycl" the first device of dpctl.
 TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "intel,pocl").split(",")]
 
 # For the workers and the programs that tests start, which import NumPy later: oracles solve thousands of small systems,
@@ -50,19 +49,22 @@ def pytest_collection_finish():
 def _device_id(name):
     """Id of the first usable device of a runtime; skips, saying why, where there is none."""
     from pyedmcl.device.discover import discover
+    from pyedmcl.device.info import RUNTIMES
     from pyedmcl.device.quirks import POCL_FROM, quirks_for
     from pyedmcl.device.select import rank
 
     if name == "sycl":
         return _sycl_id()
-    found = sorted((info for info in discover() if info.runtime == RUNTIMES[name]), key=rank)
+    runtime = {"intel": "intel-cpu"}.get(name, name)
+    assert runtime in RUNTIMES, f"PYEDMCL_TEST_RUNTIMES: {name}"
+    found = sorted((info for info in discover() if info.runtime == runtime), key=rank)
     usable = [info for info in found if quirks_for(info).unusable is None]
     if usable:
         return usable[0].id
     if found:
         pytest.skip(f"{found[0].name}: {quirks_for(found[0]).unusable}")
     source = {"intel": "pip install 'pyedmcl[cpu]'", "pocl": POCL_FROM}.get(name, "its driver brings it")
-    pytest.skip(f"the OpenCL runtime {RUNTIMES[name]!r} is not on this machine: {source}")
+    pytest.skip(f"the OpenCL runtime {runtime!r} is not on this machine: {source}")
 
 
 def _sycl_id():

@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+#: Runtimes, and the place of each where devices of one kind are chosen from: the least comes first. Among processors
+#: it is the measured speed. Among GPUs the vendor's own driver comes before a general one, and Intel last of the three,
+#: since it is mostly the small one beside a larger card.
+RUNTIMES = {
+    "nvidia": 0, "amd": 0, "intel-cpu": 0, "intel-gpu": 1, "pocl": 2, "other": 3, "rusticl": 4, "oclgrind": 5,
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class DeviceInfo:
@@ -20,7 +27,7 @@ class DeviceInfo:
     kind : str
         "gpu", "accelerator", "cpu" or "simulator".
     runtime : str
-        "nvidia", "amd", "intel-gpu", "intel-cpu", "pocl", "rusticl", "oclgrind" or "other".
+        One of :data:`RUNTIMES`.
     compute_units, max_work_group, clock_mhz : int
     local_bytes, global_bytes, max_alloc_bytes : int
         Memory limits as reported, in bytes.

@@ -12,15 +12,11 @@ from typing import Protocol
 from .. import config
 from ..errors import DeviceNotFoundError, InputError, shown
 from . import registry
-from .info import DeviceInfo
+from .info import RUNTIMES, DeviceInfo
 from .quirks import POCL_FROM, quirks_for
 from .runtimes import LOADED_BEFORE
 
 _KINDS = {"gpu": 0, "accelerator": 1, "cpu": 2, "simulator": 3}
-# Among processors: measured speed. Among GPUs: the vendor's own driver before a general one, and Intel last of the
-# three since it is mostly the small one beside a larger card.
-_RUNTIMES = {"nvidia": 0, "amd": 0, "intel-cpu": 0, "intel-gpu": 1, "pocl": 2, "other": 3, "rusticl": 4, "oclgrind": 5}
-_RUNTIME_NAMES = ("nvidia", "intel-cpu", "intel-gpu", "pocl", "rusticl", "oclgrind")
 
 HOW_TO_GET_ONE = (
     f"Install a runtime for the processor with: pip install 'pyedmcl[cpu]' (x86-64), or PoCL: {POCL_FROM}. "
@@ -243,7 +239,7 @@ def rank(info: DeviceInfo) -> tuple[object, ...]:
     broken = quirks_for(info).unusable is not None
     place = tuple(int(part) for part in re.findall(r"\d+", info.id))
     memory = -info.global_bytes if info.kind == "gpu" else 0
-    return (broken, _KINDS.get(info.kind, 9), _RUNTIMES.get(info.runtime, 9), version, memory, place)
+    return (broken, _KINDS.get(info.kind, 9), RUNTIMES[info.runtime], version, memory, place)
 
 
 def _matcher(request: str) -> Callable[[DeviceInfo], bool]:
@@ -252,13 +248,15 @@ def _matcher(request: str) -> Callable[[DeviceInfo], bool]:
         return lambda info: info.id in (name, f"{info.executor}:{name}")
     if name in _KINDS:
         return lambda info: info.kind == name
-    if name in _RUNTIME_NAMES:
-        return lambda info: info.runtime == name or (name == "nvidia" and _vendor(info, "nvidia"))
+    if name == "nvidia":
+        return lambda info: info.runtime == name or _vendor(info, "nvidia")
     if name == "amd":
         # Processor runtimes report the maker of the processor; who asks for AMD means a GPU.
         return lambda info: info.runtime == "amd" or (info.kind == "gpu" and _vendor(info, "amd", "advanced micro"))
     if name == "intel":
         return lambda info: info.runtime.startswith("intel-") or (info.kind == "gpu" and _vendor(info, "intel"))
+    if name in RUNTIMES and name != "other":
+        return lambda info: info.runtime == name
     pattern = name if any(sign in name for sign in "*?[") else f"*{name}*"
 
     def by_text(info: DeviceInfo) -> bool:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from .. import config
 from ..device.doctor import Finding
+from ..device.info import RUNTIMES
 from ..kernels import NAMES, spec
 from . import rates, wisdom
 from .bars import stored as stored_bars
 from .database import Database, default_path
 from .key import spec_digest
-
-RUNTIMES = ("nvidia", "amd", "intel-gpu", "intel-cpu", "pocl", "rusticl", "oclgrind", "other")
 
 
 def diagnose() -> list[Finding]:

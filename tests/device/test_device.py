@@ -12,7 +12,7 @@ from device_helpers import AMD, ARC, FPGA, GIB, INTEL, LLVMPIPE, NVIDIA, OCLGRIN
 
 from pyedmcl import config
 from pyedmcl.device import fingerprint, memory, opencl_devices, quirks, select
-from pyedmcl.device.info import DeviceInfo
+from pyedmcl.device.info import RUNTIMES, DeviceInfo
 from pyedmcl.errors import DeviceNotFoundError, InputError
 
 
@@ -115,24 +115,29 @@ def test_only_unusable_devices_are_explained() -> None:
 # -- describing
 
 
-@pytest.mark.parametrize(
-    ("platform", "vendor", "name", "kind", "expected"),
-    [
-        ("NVIDIA CUDA", "NVIDIA Corporation", "NVIDIA H200", "gpu", ("nvidia", "gpu")),
-        ("AMD Accelerated Parallel Processing", "Advanced Micro Devices, Inc.", "gfx90a", "gpu", ("amd", "gpu")),
-        ("Intel(R) OpenCL", "Intel(R) Corporation", "AMD EPYC", "cpu", ("intel-cpu", "cpu")),
-        ("Intel(R) OpenCL Graphics", "Intel(R) Corporation", "Intel(R) Arc", "gpu", ("intel-gpu", "gpu")),
-        ("Portable Computing Language", "The pocl project", "pthread-Intel Xeon", "cpu", ("pocl", "cpu")),
-        ("Portable Computing Language", "The pocl project", "NVIDIA A100", "gpu", ("pocl", "gpu")),
-        ("rusticl", "Mesa/X.org", "llvmpipe (LLVM 15)", "gpu", ("rusticl", "cpu")),
-        ("rusticl", "Mesa/X.org", "AMD Radeon RX 6600", "gpu", ("rusticl", "gpu")),
-        ("Oclgrind", "Oclgrind", "Oclgrind Simulator", "cpu", ("oclgrind", "simulator")),
-        ("Intel(R) FPGA Emulation Platform for OpenCL(TM)", "Intel", "dev", "accelerator", ("other", "simulator")),
-        ("Apple", "Apple", "Apple M1", "gpu", ("other", "gpu")),
-    ],
-)
+# What a driver reports, and the runtime and kind that it means.
+PLATFORMS = [
+    ("NVIDIA CUDA", "NVIDIA Corporation", "NVIDIA H200", "gpu", ("nvidia", "gpu")),
+    ("AMD Accelerated Parallel Processing", "Advanced Micro Devices, Inc.", "gfx90a", "gpu", ("amd", "gpu")),
+    ("Intel(R) OpenCL", "Intel(R) Corporation", "AMD EPYC", "cpu", ("intel-cpu", "cpu")),
+    ("Intel(R) OpenCL Graphics", "Intel(R) Corporation", "Intel(R) Arc", "gpu", ("intel-gpu", "gpu")),
+    ("Portable Computing Language", "The pocl project", "pthread-Intel Xeon", "cpu", ("pocl", "cpu")),
+    ("Portable Computing Language", "The pocl project", "NVIDIA A100", "gpu", ("pocl", "gpu")),
+    ("rusticl", "Mesa/X.org", "llvmpipe (LLVM 15)", "gpu", ("rusticl", "cpu")),
+    ("rusticl", "Mesa/X.org", "AMD Radeon RX 6600", "gpu", ("rusticl", "gpu")),
+    ("Oclgrind", "Oclgrind", "Oclgrind Simulator", "cpu", ("oclgrind", "simulator")),
+    ("Intel(R) FPGA Emulation Platform for OpenCL(TM)", "Intel", "dev", "accelerator", ("other", "simulator")),
+    ("Apple", "Apple", "Apple M1", "gpu", ("other", "gpu")),
+]
+
+
+@pytest.mark.parametrize(("platform", "vendor", "name", "kind", "expected"), PLATFORMS)
 def test_classify(platform: str, vendor: str, name: str, kind: str, expected: tuple[str, str]) -> None:
     assert opencl_devices.classify(platform, vendor, name, kind) == expected
+
+
+def test_each_runtime_is_recognised() -> None:
+    assert {runtime for *_, (runtime, _) in PLATFORMS} == set(RUNTIMES)
 
 
 def test_every_quirk_row_has_a_reason_and_changes_known_fields() -> None:

@@ -11,6 +11,7 @@ import pytest
 from device_helpers import INTEL, NVIDIA
 from tuning_helpers import KNN, SIZES, best_of, key, run
 
+from pyedmcl.device.info import RUNTIMES
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuning import wisdom
@@ -21,7 +22,6 @@ from pyedmcl.tuning.parameters import source
 from pyedmcl.tuning.rates import record_from
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "tuning" / "wisdom").glob("*.jsonl"))
-RUNTIMES = {"nvidia", "amd", "intel-gpu", "intel-cpu", "pocl", "rusticl", "oclgrind", "other"}
 
 
 def entry(parameters=None, seconds=0.001, **changes):
