@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
 from .files import check_pictures, check_result, table_of_windows, write_result
-from .inputs import load, load_groups, parse_rule, parse_windows
+from .inputs import load, load_groups, parse_rule, parse_windows, part_of, shown_names
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -24,18 +24,16 @@ def two_series(
     input: Path, x: str | None, y: str | None, time_column: str | None, dataset: str | None
 ) -> tuple[Series, Series]:
     """Two series of a file: those named, or the only two there are."""
-    from ..data.series import build_series
-
     if (x is None) != (y is None):
         raise typer.BadParameter("--x and --y: name both variables, or neither where the file has two series")
     if x is not None and x == y:
         raise typer.BadParameter(f"--x and --y both name {x!r}: two different series are needed")
     series = load(input, None if x is None or y is None else [x, y], time_column, dataset)
     if series.n_series != 2:
-        shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
-        raise typer.BadParameter(f"--x and --y are needed to choose two of the {series.n_series} series: {shown}")
-    one, other = (build_series(series.values[:, i].copy(), [series.names[i]], series.time) for i in (0, 1))
-    return one, other
+        raise typer.BadParameter(
+            f"--x and --y are needed to choose two of the {series.n_series} series: {shown_names(series)}"
+        )
+    return part_of(series, 0), part_of(series, 1)
 
 
 def ccm(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..jobs import XmapStore
 
 _DIGITS = re.compile(r"\d+")
+_SHOWN = 8  # names of series in a message
 
 
 def parse_columns(text: str | None) -> list[str] | None:
@@ -110,6 +111,18 @@ def _read(path: Path, columns: list[str] | None, time_column: str | None, datase
             return read_series(path, columns=columns, time_column=time_column, dataset=dataset)
         except InputError:
             raise first from None
+
+
+def part_of(series: Series, *places: int) -> Series:
+    """Those series of several that stand at some places, with all that is known of them."""
+    from ..data.series import as_series
+
+    return as_series(series, columns=list(places))
+
+
+def shown_names(series: Series) -> str:
+    """The names of the first series, for a message."""
+    return ", ".join(series.names[:_SHOWN]) + (", ..." if series.n_series > _SHOWN else "")
 
 
 def parse_clusters(text: str | None) -> str | dict[str, str] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import load, parse_columns
+from .inputs import load, parse_columns, part_of, shown_names
 
 if TYPE_CHECKING:
     from ..data.series import Series
@@ -138,20 +138,13 @@ def states(
         chosen_columns = [column, *([against] if against not in (None, column) else [])]
     series = load(path, chosen_columns, time_column, dataset)
     if column is None and together is None and series.n_series > 1:
-        shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
         raise typer.BadParameter(
-            f"--column is needed to say which of these series is meant: {shown} (or --columns, for several as a state)"
+            f"--column is needed to say which of these series is meant: {shown_names(series)} (or --columns, for "
+            "several as a state)"
         )
     if against is None:
         return series, None
-    return one(series, 0), one(series, series.n_series - 1)
-
-
-def one(series: Series, place: int) -> Series:
-    """A single one of several series."""
-    from ..data.series import build_series
-
-    return build_series(series.values[:, place], [series.names[place]], series.time)
+    return part_of(series, 0), part_of(series, series.n_series - 1)
 
 
 def title(x: Series, y: Series | None) -> str:

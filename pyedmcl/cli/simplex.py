@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .files import check_pictures, check_result, write_result
-from .inputs import load, load_groups, parse_ranges, parse_windows
+from .inputs import load, load_groups, parse_ranges, parse_windows, part_of, shown_names
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -74,15 +74,13 @@ def simplex(
     labels = load_groups(input, chosen_columns, groups, dataset, needed="--column")
     series = load(input, chosen_columns, time_column, dataset)
     if column is None and (series.n_series > 1 or target is not None):
-        shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
-        raise typer.BadParameter(f"--column is needed to say which of these series to embed: {shown}")
+        raise typer.BadParameter(f"--column is needed to say which of these series to embed: {shown_names(series)}")
     import numpy as np
 
     import pyedmcl
     from pyedmcl.edm.forecasts.simplex_windows_result import WindowedForecast
 
-    states = _one(series, 0)
-    of = _one(series, series.n_series - 1)
+    states, of = part_of(series, 0), part_of(series, series.n_series - 1)
     with talk.progress("predicting") as report:
         result = pyedmcl.simplex(
             states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
@@ -125,12 +123,6 @@ def _windows(talk: Talk, result: WindowedForecast, output: Path | None) -> None:
     windows = [dict(zip(header, row, strict=True)) for row in rows]
     talk.document({"E": result.E, "width": result.width, "windows": windows,
                    "output": None if output is None else str(output)})  # fmt: skip
-
-
-def _one(series: Series, place: int) -> Series:
-    from ..data.series import as_series
-
-    return as_series(series, columns=[place])
 
 
 def times_of_rows(series: Series, rows: Any) -> list[Any]:

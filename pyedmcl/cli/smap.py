@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .files import check_pictures, check_result, write_result
-from .inputs import load, load_groups, parse_columns, parse_ranges
+from .inputs import load, load_groups, parse_columns, parse_ranges, part_of, shown_names
 from .simplex import times_of_rows
 from .talk import Talk
 
@@ -58,21 +58,18 @@ def chosen(
     input: Path, column: str | None, target: str | None, time_column: str | None, dataset: str | None
 ) -> tuple[Series, Any, Any]:
     """(all series read, those embedded, the target or None)."""
-    from ..data.series import build_series
-
     names = parse_columns(column)
     columns = None if names is None else [*names, *([target] if target is not None and target not in names else [])]
     series = load(input, columns, time_column, dataset)
     if names is None:
         if series.n_series > 1 or target is not None:
-            shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
-            raise typer.BadParameter(f"--column is needed to say which of these series to embed: {shown}")
+            raise typer.BadParameter(f"--column is needed to say which of these series to embed: {shown_names(series)}")
         return series, series, None
-    lib = build_series(series.values[:, : len(names)], series.names[: len(names)], series.time)
+    lib = part_of(series, *range(len(names)))
     if target is None or [target] == names:
         return series, lib, None
     place = names.index(target) if target in names else series.n_series - 1
-    return series, lib, build_series(series.values[:, place], [series.names[place]], series.time)
+    return series, lib, part_of(series, place)
 
 
 def smap(

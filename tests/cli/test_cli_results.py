@@ -164,6 +164,18 @@ def test_strongest_pairs_become_a_graph(run):
     assert set(graph.edges) == {(edge.target, edge.library) for edge in best}
 
 
+@pytest.mark.parametrize("words", [
+    "ccm --E 2 --x a --y b --sample 3 --lib-sizes 50,100", "simplex --E 2 --column a --target b",
+    "smap --E 2 --column a --target b", "predict-nonlinear --column a,b --embedded --target c",
+    "rqa --radius 0.1 --column a --against b",
+])  # fmt: skip
+def test_results_of_some_columns_say_which_file_they_are_of(run, words):
+    command, *options = words.split()
+    run(command, "data.csv", *options, "-o", "result.edm")
+    data = pyedmcl.open_result("result.edm").provenance["data"]
+    assert data and {entry["file"] for entry in data.values()} == {"data.csv"}
+
+
 def test_a_radius_that_is_too_small_is_remarked(run):
     assert "radius is too small" in run("rqa", "data.csv", "--column", "a", "--radius", 1e-9).stderr
     assert "radius is too small" not in run("rqa", "data.csv", "--column", "a", "--radius", 0.1).stderr
