@@ -47,20 +47,6 @@ def parse_sizes(text: str | None) -> list[int] | None:
         ) from None
 
 
-def parse_integers(text: str, option: str) -> list[int]:
-    """``1,2,5``, with ranges ``-3:3`` that hold both ends."""
-    numbers: list[int] = []
-    try:
-        for part in text.split(","):
-            ends = [int(end) for end in part.split(":")]
-            if len(ends) > 2 or ends[0] > ends[-1]:
-                raise ValueError
-            numbers += range(ends[0], ends[-1] + 1)
-    except ValueError:
-        raise typer.BadParameter(f"{option} {text!r}: integers such as 1,2,5 or -3:3 are needed") from None
-    return numbers
-
-
 def parse_pair_E(text: str) -> str | int | list[int]:
     """``auto``, one E, or one for x and one for y."""
     if text.strip().lower() == "auto":

@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .files import check_pictures, check_result, write_result
-from .inputs import load, parse_columns
+from .inputs import load, parse_columns, parse_integers
 from .talk import Talk
 
 _ROWS = 40  # of the table that is printed
@@ -66,7 +66,7 @@ def embedding_scan(
 ) -> None:
     """Find the E and tau at which each series predicts itself best, and what other criteria say of them."""
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    dims, lags, steps = (parse_values(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
+    dims, lags, steps = (parse_integers(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
     chosen_columns = parse_columns(columns)
     check_result(output)
     check_pictures(plot)
@@ -106,22 +106,6 @@ def embedding_scan(
         "E": list(scan.E), "tau": list(scan.tau), "Tp": list(scan.Tp), "rho": scan.rho, "best": rows,
         "provenance": dict(scan.provenance),
     })  # fmt: skip
-
-
-def parse_values(text: str, option: str) -> list[int]:
-    """``1,3`` or ``1:10``, ends included, as a list."""
-    values: list[int] = []
-    try:
-        for part in text.split(","):
-            ends = [int(end) for end in part.split(":")]
-            if len(ends) > 2 or not 0 <= ends[-1] - ends[0] < 100_000:
-                raise ValueError
-            values += range(ends[0], ends[-1] + 1)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{option} {text!r}: integers such as 1,3 or a range such as 1:10 are needed"
-        ) from None
-    return values
 
 
 def _each(value: Any) -> list[int]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _DIGITS = re.compile(r"\d+")
 _SHOWN = 8  # names of series in a message
+_LONGEST_RANGE = 100_000
 
 
 def parse_columns(text: str | None) -> list[str] | None:
@@ -43,6 +44,32 @@ def parse_E(text: str) -> str | int | list[int]:
     except ValueError:
         raise typer.BadParameter(f"{text!r}: 'auto', one integer, or one for each series (3,4,5) is needed") from None
     return dimensions if len(dimensions) > 1 else dimensions[0]
+
+
+def parse_integers(text: str, option: str) -> list[int]:
+    """``1,3``, with ranges such as ``-3:3`` that hold both ends."""
+    numbers: list[int] = []
+    try:
+        for part in text.split(","):
+            ends = [int(end) for end in part.split(":")]
+            if len(ends) > 2 or not 0 <= ends[-1] - ends[0] < _LONGEST_RANGE:
+                raise ValueError
+            numbers += range(ends[0], ends[-1] + 1)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{option} {text!r}: integers such as 1,3 or a range such as 1:10 are needed"
+        ) from None
+    return numbers
+
+
+def parse_or_auto(text: str, option: str, least: int) -> str | int:
+    """``auto`` or an integer, which the function that gets it checks."""
+    if text.strip().lower() == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{option} {text!r}: 'auto' or an integer of at least {least} is needed") from None
 
 
 def parse_rule(text: str) -> str | float:

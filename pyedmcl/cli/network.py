@@ -9,10 +9,19 @@ import typer
 
 from ..registry import BUDGET
 from . import options
-from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
+from .ccm_options import LibSizes, Seed, parse_sizes
 from .files import check_pictures, check_place, check_result, write_bytes, write_result
-from .inputs import beside_groups, load, load_groups, parse_clusters, parse_columns, parse_E, parse_rule
-from .surrogate_test import surrogates_asked
+from .inputs import (
+    beside_groups,
+    load,
+    load_groups,
+    parse_clusters,
+    parse_columns,
+    parse_E,
+    parse_integers,
+    parse_or_auto,
+    parse_rule,
+)
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -154,6 +163,7 @@ def network(
         check_place(text)
     drawn_clusters = parse_clusters(clusters)
     lag_list = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
+    radius = parse_or_auto(exclusion_radius, "--exclusion-radius", 0)
     column_names = beside_groups(parse_columns(columns), groups)
     labels = load_groups(input, column_names, groups, dataset)
     series = load(input, column_names, time_column, dataset)
@@ -165,11 +175,11 @@ def network(
         need("networkx", "-o " + str(output), "graph")
     with talk.progress("network") as report:
         result = pyedmcl.causal_network(
-            series, E=parse_E(E), tau=tau, lags=lag_list, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
+            series, E=parse_E(E), tau=tau, lags=lag_list, latest=latest, Tp=Tp, n=parse_or_auto(n, "--n", 1), rate=rate,
             surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
             period=period, convergence=convergence, partial=partial, forecast=forecast,
             partial_surrogates=partial_surrogates, seed=seed,
-            lib_sizes=parse_sizes(lib_sizes), sample=sample, exclusion_radius=_radius(exclusion_radius),
+            lib_sizes=parse_sizes(lib_sizes), sample=sample, exclusion_radius=radius,
             knn=knn, E_max=E_max, E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
             device=device, out=folder, join=join, part=part, groups=labels, regular=regular, draw=draw,
         )  # fmt: skip
@@ -216,13 +226,3 @@ def _columns() -> tuple[str, ...]:
     from ..edm.causes.causal_network_result import COLUMNS
 
     return COLUMNS
-
-
-def _radius(text: str) -> str | int:
-    """``auto`` or a number of rows."""
-    if text.strip().lower() == "auto":
-        return "auto"
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"--exclusion-radius {text!r}: 'auto' or an integer of at least 0 is needed") from None

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from . import options
-from .ccm_options import parse_integers
 from .files import check_pictures, check_result, write_result
-from .inputs import parse_ranges
+from .inputs import parse_integers, parse_ranges
 from .smap import Columns, Dimension, Embedded, Target, chosen
 from .talk import Talk
 

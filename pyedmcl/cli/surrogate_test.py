@@ -12,7 +12,7 @@ from . import options
 from .ccm import two_series
 from .ccm_options import First, Interval, Second, Seed, parse_pair_E
 from .files import check_pictures, check_result, write_result
-from .inputs import load, load_groups, parse_columns, parse_E, parse_rule
+from .inputs import load, load_groups, parse_columns, parse_E, parse_or_auto, parse_rule
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def surrogate_test(
     shared: dict[str, Any] = {
         "regular": regular,
         "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
-        "exclusion_radius": exclusion_radius, "device": device, "n": surrogates_asked(n), "rate": rate,
+        "exclusion_radius": exclusion_radius, "device": device, "n": parse_or_auto(n, "--n", 1), "rate": rate,
         "budget": budget, "E_max": E_max, "E_rule": parse_rule(E_rule), "groups": labels,
     }  # fmt: skip
     tested: _Tested
@@ -140,16 +140,6 @@ def surrogate_test(
                    "smallest_p": result.smallest_p, "smallest_q": result.smallest_q,
                    "pairs": [dict(zip(header, row, strict=True)) for row in rows],
                    "output": None if output is None else str(output)})  # fmt: skip
-
-
-def surrogates_asked(text: str) -> str | int:
-    """``auto`` or a number of surrogates."""
-    if text.strip().lower() == "auto":
-        return "auto"
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"--n {text!r}: 'auto' or an integer of at least 1 is needed") from None
 
 
 class _Tested(NamedTuple):

@@ -10,9 +10,8 @@ import typer
 
 from . import options
 from .cluster import client_at
-from .embedding_scan import parse_values
 from .files import check_pictures, check_table, write_table
-from .inputs import load, load_groups, parse_columns, parse_ranges
+from .inputs import load, load_groups, parse_columns, parse_integers, parse_ranges
 from .talk import Talk
 from .xmap import targets_of
 
@@ -88,7 +87,7 @@ def xmap_grid(
     After an interruption the same command continues where it ended.
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    dims, lags, steps = (parse_values(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
+    dims, lags, steps = (parse_integers(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
     thetas = None if theta is None else _numbers(theta)
     chosen_columns = parse_columns(columns)
     if table is not None:
