@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..codegen.build import build_ahead
 from ..codegen.spec import KernelSpec
 from ..device.memory import budget
-from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.delivery import DeviceRows, deliver_skill
 from ..launch.invariants import require_rho
@@ -25,7 +24,7 @@ from ..neighbors.searcher import Searcher, open_searcher, report
 from .compact import GAPS, TOO_WIDE, CompactTargets
 from .lookup_request import LookupRequest, RhoRows, TargetColumns, Wanted
 from .lookups import Lookups
-from .target_layout import columns_of_rho, layout_of_lookup
+from .target_layout import columns_of_rho, layout_of_lookup, require_room
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -204,12 +203,7 @@ class CrossMap:
         self._target_bytes = self._layout.elements * itemsize
         nbytes = self._target_bytes
         nbytes += CompactTargets.nbytes(self._layout) if self._data.compact else 0
-        most = min(limit.largest, limit.total * 3 // 4)
-        if nbytes > most:
-            raise DeviceMemoryError(
-                f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
-                f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
-            )
+        require_room(self.executor.info, limit, (self.n_steps, self.n), nbytes)
         # Each batch of libraries looks up the targets of all layers, which are therefore kept on the device as far as
         # there is room. Targets of 16 bits have one place only.
         fit = (limit.total - nbytes) // 8 // self._target_bytes

@@ -32,7 +32,7 @@ from ..launch.staging import Staging
 from .smap_map_data import SmapMapData, left_around
 from .smap_map_kernels import MapKernels, MapShape
 from .smap_map_slopes import MeanSlopes, host_bytes
-from .target_layout import layout_of_smap
+from .target_layout import layout_of_smap, require_room
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -95,12 +95,8 @@ class SmapMap:
         data, limit, item = self._data, budget(self.executor.info), self._data.values.itemsize
         layout = layout_of_smap(self.n_steps, self.n)
         self._stride = layout.stride
-        nbytes, most = layout.elements * item, min(limit.largest, limit.total * 3 // 4)
-        if nbytes > most:
-            raise DeviceMemoryError(
-                f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
-                f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
-            )
+        nbytes = layout.elements * item
+        require_room(self.executor.info, limit, (self.n_steps, self.n), nbytes)
         self._order, self._keys = data.classes()
         self._column_of = np.empty(self.n, np.int32)
         self._column_of[self._order] = np.arange(self.n)

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..device.info import DeviceInfo
+from ..device.memory import MemoryBudget
+from ..errors import DeviceMemoryError
 from ..kernels import lookup, smap_map
 from ..launch.sizes import round_up
 
@@ -47,6 +50,22 @@ def _layout(n_steps: int, n_targets: int, most_columns: int) -> TargetLayout:
     """The vectors of the last work-group reach ``most_columns`` further, and so into rows behind the last one."""
     stride = round_up(n_targets, STEP)
     return TargetLayout(round_up(n_steps + -(-most_columns // stride), STEP), stride)
+
+
+def require_room(info: DeviceInfo, limit: MemoryBudget, shape: tuple[int, int], nbytes: int) -> None:
+    """Refuse targets (n_steps, n_targets) that take more than three quarters of the memory, which libraries need, too.
+
+    Raises
+    ------
+    DeviceMemoryError
+        With what they need and what there is.
+    """
+    most = min(limit.largest, limit.total * 3 // 4)
+    if nbytes > most:
+        raise DeviceMemoryError(
+            f"{shape[1]:,} targets of {shape[0]:,} steps need {nbytes:,} bytes on the device; {most:,} may be used for "
+            f"them on {info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
+        )
 
 
 def columns_of_rho(order: NDArray[Any]) -> NDArray[np.int32]:
