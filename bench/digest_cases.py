@@ -110,6 +110,29 @@ def xmap() -> Iterator[Case]:
         yield case(f"mixed-{name}", lorenz(3_000), E=[1, 3, 6], neighbors=name)
     yield case("cached", x, E=3, tune="cached")
     yield case("cached-mixed", maps(1_000, 40), E=[1 + i % 20 for i in range(40)], tune="cached")
+    yield from _xmap_by_smap()
+
+
+def _xmap_by_smap() -> Iterator[Case]:
+    x, flows = maps(300, 12), np.column_stack([lorenz(1_500), roessler(1_500)])
+    mixed = [1 + 5 * i % 12 for i in range(12)]
+    for dtype in ("float32", "float64"):
+        yield case(f"smap-E3-{dtype}", x, E=3, method="smap", theta=2.0, dtype=dtype)
+        yield case(f"smap-mixed-{dtype}", x, E=mixed, method="smap", dtype=dtype)
+        yield case(f"smap-thetas-{dtype}", x[:, :7], E=2, method="smap", theta=[0, 0.5, 8], dtype=dtype)
+        yield case(f"smap-flows-{dtype}", flows, E=6, tau=4, method="smap", theta=4.0, dtype=dtype)
+        yield case(f"smap-gaps-{dtype}", with_gaps(x), E=3, Tp=1, exclusion_radius=4, method="smap", dtype=dtype)
+    yield case("smap-E20", maps(400, 5), E=20, method="smap", theta=0.5)
+    yield case("smap-wide", maps(150, 300), E=2, method="smap")
+    yield case("smap-blocks", maps(300, 40), E=2, method="smap", memory=2_000_000)
+    yield case("smap-ties", quantised(x, 4), E=2, method="smap", theta=4.0)
+    yield case("smap-constant-series", np.column_stack([x[:, :3], np.ones(300)]), E=2, method="smap")
+    yield case("smap-ridge", x, E=3, tau=2, Tp=-1, method="smap", ridge=0.3)
+    compact = {"method": "smap", "precision": "compact"}
+    yield case("smap-compact-E3", x, E=3, theta=2.0, **compact)
+    yield case("smap-compact-mixed", x, E=mixed, **compact)
+    yield case("smap-compact-flows", flows, E=6, tau=4, theta=4.0, **compact)
+    yield case("smap-compact-wide", maps(150, 300), E=2, theta=0.5, **compact)
 
 
 def ccm() -> Iterator[Case]:
