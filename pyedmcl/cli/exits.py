@@ -57,7 +57,7 @@ _DEBUG = "pyedmcl.debug"
 #: What Python calls some parameters of commands.
 _OTHERWISE = {
     "lib": ("lib_range",), "pred": ("pred_range",), "output": ("out",), "views": ("n_views",),
-    "generate": ("generate_steps",),
+    "generate": ("generate_steps",), "pair": ("pairs",),
 }  # fmt: skip
 #: Options that some commands have, which warnings name in all.
 _ELSEWHERE = ("groups", "surrogate", "regular")
@@ -110,7 +110,7 @@ def in_options(message: str, command: Any, others: Sequence[str] = ()) -> str:
         option = next((name for name in parameter.opts if name.startswith("--")), None)
         if option is None:
             continue
-        for name in (parameter.name, *_OTHERWISE.get(str(parameter.name), ())):
+        for name in arguments_of(str(parameter.name)):
             if parameter.is_flag:
                 message = re.sub(rf"(?<![\w-]){name}=True\b", option, message)
                 off = next(iter(parameter.secondary_opts), None)
@@ -120,6 +120,11 @@ def in_options(message: str, command: Any, others: Sequence[str] = ()) -> str:
     if any(parameter.name == "exclude" for parameter in parameters):
         message = re.sub(r"--columns ('?)-", r"--exclude \1", message)
     return message
+
+
+def arguments_of(parameter: str) -> tuple[str, ...]:
+    """What the argument of a function may be called that a parameter of a command stands for."""
+    return (parameter, *_OTHERWISE.get(parameter, ()))
 
 
 def _as_option(message: str, name: str, option: str) -> str:
