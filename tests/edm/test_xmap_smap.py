@@ -116,6 +116,14 @@ def test_several_theta_and_the_best(one_device):
     np.testing.assert_array_equal(best.theta, np.array(THETAS, best.theta.dtype)[every.argmax(axis=0)])
 
 
+def test_what_is_of_one_map_asks_for_one_theta(one_device):
+    maps = pyedmcl.xmap(plain()[:60], E=1, method="smap", theta=[0.0, 1.0], device=one_device)
+    for take in (maps.to_frame, maps.edges, maps.plot, maps.plot_network):
+        with pytest.raises(InputError, match="rho holds 2 maps, one for each theta"):
+            take()
+    assert maps.to_xarray().sizes["theta"] == 2
+
+
 def test_a_theta_of_which_fits_are_nearly_singular_leaves_the_next_alone(one_device):
     x, thetas = HARD["spikes"](), [0.0, 8.0, 2.0]  # at 8 all libraries are computed in double again
     several = pyedmcl.xmap(x, E=3, method="smap", theta=thetas, device=one_device)

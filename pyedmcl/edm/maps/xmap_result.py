@@ -109,10 +109,20 @@ class XmapResult(Graph, Result):
             return result
         return replace(self, rho=np.asarray(self.rho), store=None)
 
+    @property
+    def _single(self) -> Any:
+        """The map, where it is one. Raises InputError where there is one for each of several theta."""
+        if self.rho.ndim > 2:
+            raise InputError(
+                f"rho holds {len(self.rho)} maps, one for each theta: tables, edges and pictures are of one map. Ask "
+                'for a single theta=, or theta="best"; to_xarray() has them all'
+            )
+        return self.rho
+
     def to_frame(self) -> Any:
         """A pandas DataFrame, rows = libraries, columns = targets."""
         targets = list(self.targets or self.names)
-        return pandas_for("to_frame()").DataFrame(np.asarray(self.rho), index=list(self.names), columns=targets)
+        return pandas_for("to_frame()").DataFrame(np.asarray(self._single), index=list(self.names), columns=targets)
 
     def to_xarray(self, what: str = "rho") -> Any:
         """An xarray DataArray (library, target); the coordinates of a field take the place of its cells.
@@ -129,7 +139,7 @@ class XmapResult(Graph, Result):
 
     def edges(self, top: int = 100) -> Sequence[Any]:
         """The ``top`` strongest pairs of a series with another, as (library, target, rho, E); the smallest errors."""
-        return best_edges(self.rho, self.skill, self.names, self.E, top, self.targets)
+        return best_edges(self._single, self.skill, self.names, self.E, top, self.targets)
 
     def write_edges(self, path: str | os.PathLike[str], top: int = 100) -> Path:
         """Write :meth:`edges` as .csv, .tsv, .json, .npz or .parquet.
@@ -161,7 +171,7 @@ class XmapResult(Graph, Result):
         """
         from ...plot import heat_map
 
-        return heat_map(self.rho, self.names, path, targets=self.targets, cluster=cluster)
+        return heat_map(self._single, self.names, path, targets=self.targets, cluster=cluster)
 
     def plot_network(
         self, path: str | None = None, *, top: int = 40, layout: str = "circle", clusters: Any = None
@@ -173,5 +183,5 @@ class XmapResult(Graph, Result):
         from ...plot.network import causal_network
 
         return causal_network(
-            self.rho, self.names, path, targets=self.targets, top=top, layout=layout, clusters=clusters
+            self._single, self.names, path, targets=self.targets, top=top, layout=layout, clusters=clusters
         )
