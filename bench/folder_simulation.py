@@ -1,10 +1,10 @@
 """Processes that share a map by a folder, simulated: for `scale_simulation.py`.
 
 Processes claim blocks as `pyedmcl/jobs/claims.py` and `turns.py` do, with the numbers that stand there: a claim is made
-exclusively, renewed four times within its lease, and taken over when it was seen unchanged for so long; a finished
+exclusively, renewed four times within its lifetime, and taken over when it was seen unchanged for so long; a finished
 block is a chunk, a line in the process's journal, and the removal of its claim. Who meets what others have claimed or
 done passes all of it in one look; who works lists the claims now and then, and opens those that are there for longer
-than a lease; who has nothing else to do computes again what others are at for too long. Each operation takes the
+than a lifetime; who has nothing else to do computes again what others are at for too long. Each operation takes the
 latency of the file system and its turn at a metadata server.
 
 The map is that of Subject11's shape, 101,729 series of 8,528 steps with mixed E, which takes 609 s on one H200
@@ -54,7 +54,7 @@ class Setting:
         Share of the workers that is lost in an hour, for good.
     stragglers, straggling : float
         Share of the workers that are so many times slower than the others.
-    lease : float
+    lifetime : float
     spread : float
         Within so many seconds all workers begin.
     early : bool
@@ -77,7 +77,7 @@ class Setting:
     lost: float = 0.01
     stragglers: float = 0.0
     straggling: float = 4.0
-    lease: float = 60.0
+    lifetime: float = 60.0
     spread: float = 5.0
     early: bool = True
     again: bool = True
@@ -247,10 +247,10 @@ class Simulation:
     def _claim(self, worker: int) -> Steps:
         """A block; None where there is none for this worker now."""
         me, s = self.workers[worker], self.setting
-        if s.early and self.now - me.listings[-1] > s.lease / turns._LISTINGS:
+        if s.early and self.now - me.listings[-1] > s.lifetime / turns._LISTINGS:
             yield from self._list_claims(me)
-            old = list(itertools.takewhile(lambda one: self.claimed[one] < self.now - s.lease, self.claims))
-            number = yield from self._taken_over(worker, [one for one in old if self._seen_for(me, one) > s.lease])
+            old = list(itertools.takewhile(lambda one: self.claimed[one] < self.now - s.lifetime, self.claims))
+            number = yield from self._taken_over(worker, [one for one in old if self._seen_for(me, one) > s.lifetime])
             if number is not None:
                 return number
         passes = me.passes
@@ -302,7 +302,7 @@ class Simulation:
         return self.now - me.listings[place] if place < len(me.listings) else 0.0
 
     def _taken_over(self, worker: int, held: list[int]) -> Steps:
-        """One of some claimed blocks, if it has not been touched for its lease, as far as this worker has seen."""
+        """One of some claimed blocks, if it has not been touched for its lifetime, as far as this worker has seen."""
         me = self.workers[worker]
         for _ in range(min(turns._WATCHED, len(held))):
             number = held[me.watched % len(held)]
@@ -311,7 +311,7 @@ class Simulation:
             touched = self.touched[number]
             if me.seen.get(number, (-1.0, 0.0))[0] != touched:
                 me.seen[number] = touched, self.now
-            elif self.now - me.seen[number][1] > self.setting.lease and number not in self.done:
+            elif self.now - me.seen[number][1] > self.setting.lifetime and number not in self.done:
                 self.claims[number], self.touched[number] = worker, self.now
                 yield Operations(TAKE_OVER)
                 return number
@@ -320,11 +320,11 @@ class Simulation:
     def _done_again(self, worker: int) -> Steps:
         """A block that another worker has been at for too long."""
         me, s = self.workers[worker], self.setting
-        patience = turns._PATIENCE * s.lease
+        patience = turns._PATIENCE * s.lifetime
         if me.longest:
-            patience = max(turns._PATIENCE * me.longest, turns._LEAST_PATIENCE * s.lease)
+            patience = max(turns._PATIENCE * me.longest, turns._LEAST_PATIENCE * s.lifetime)
         for number in [one for one in self.claims if one not in self.done]:
-            free = number not in self.twice or self.death[self.twice[number]] < self.now - s.lease
+            free = number not in self.twice or self.death[self.twice[number]] < self.now - s.lifetime
             if free and self._seen_for(me, number) > patience:
                 self.twice[number] = worker
                 yield Operations(CREATE + CLAIM)
@@ -337,7 +337,7 @@ class Simulation:
 
     def _renew(self, worker: int) -> Process:
         while True:
-            yield self.setting.lease / RENEWALS
+            yield self.setting.lifetime / RENEWALS
             number = self.holds.get(worker)
             yield Operations(RENEW if number is None else 2 * RENEW)
             if number is not None and self.claims.get(number) == worker:

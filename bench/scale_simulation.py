@@ -35,9 +35,9 @@ def table(quick: bool) -> Iterator[tuple[str, Setting]]:
     for slower in (1.0, 10.0, 20 * CORES):
         yield "pace", replace(base, slower=slower)
     for early in (True, False):
-        for lease in (15.0, 60.0, 240.0):
-            lossy = replace(base, workers=100, lost=0.05, slower=5 * CORES, lease=lease)
-            yield "lease", replace(lossy, early=early, again=early)
+        for lifetime in (15.0, 60.0, 240.0):
+            lossy = replace(base, workers=100, lost=0.05, slower=5 * CORES, lifetime=lifetime)
+            yield "lifetime", replace(lossy, early=early, again=early)
     for again in (True, False):
         yield "a worker lost", replace(base, lost=0.1, again=again)
     for workers in (256, 1000):
@@ -52,12 +52,12 @@ def main() -> None:
     parser.add_argument("--out", metavar="FILE", help="append a JSON line for each setting")
     parser.add_argument("--quick", action="store_true", help="a few small settings")
     options = parser.parse_args()
-    print("question         workers rows  slower  ms lost/h lease | blocks   wall s  effic. doubled gone  op/s")
+    print("question         workers rows  slower  ms lost/h lifetime | blocks   wall s  effic. doubled gone  op/s")
     for question, setting in table(options.quick):
         found = Simulation(setting).run()
         print(
             f"{question:16s} {setting.workers:7d} {setting.block_rows:4d} {setting.slower:7.0f} "
-            f"{setting.latency * 1e3:3.0f} {setting.lost:6.2f} {setting.lease:5.0f} | "
+            f"{setting.latency * 1e3:3.0f} {setting.lost:6.2f} {setting.lifetime:8.0f} | "
             f"{found.blocks:6d} {found.wall:8.1f} {found.efficiency:7.3f} "
             f"{found.doubled:7d} {found.gone:4d} {found.operations:5.0f}", flush=True,
         )  # fmt: skip

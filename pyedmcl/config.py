@@ -35,7 +35,8 @@ class Config:
     tune : str
         ``PYEDMCL_TUNE``: which tuned parameters are used where the caller does not say, one of :data:`TUNE_MODES`.
     claim_lifetime : float
-        ``PYEDMCL_LEASE``: seconds after which a process that shares a folder and gives no sign of life counts as gone.
+        ``PYEDMCL_CLAIM_LIFETIME``: seconds after which a process that shares a folder and gives no sign of life
+        counts as gone.
     cache_dir, data_dir : pathlib.Path
         ``PYEDMCL_CACHE_DIR`` and ``PYEDMCL_DATA_DIR``, else the platform's usual folders.
     """
@@ -167,7 +168,7 @@ def _read() -> Config:
         memory_fraction=min(_number("PYEDMCL_MEMORY_FRACTION") or 0.5, 1.0),
         memory_limit=int(limit) if limit else None,
         tune=_tune(),
-        claim_lifetime=_number("PYEDMCL_LEASE") or CLAIM_LIFETIME,
+        claim_lifetime=_number("PYEDMCL_CLAIM_LIFETIME") or CLAIM_LIFETIME,
     )
 
 

@@ -25,7 +25,6 @@ MEMBER = "member-"
 GONE = "gone-"
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LONGEST_LIFETIME = 86400.0
-_LIFETIME = "lease"  # its name in the file of a claim, as of the variable PYEDMCL_LEASE
 
 
 def place() -> str:
@@ -68,9 +67,7 @@ class Holder:
 
     def said(self) -> dict[str, Any]:
         """What a claim tells of its holder, as its file has it."""
-        fields = asdict(self)
-        lifetime = fields.pop("lifetime")
-        return {**fields, _LIFETIME: lifetime}
+        return asdict(self)
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"
@@ -80,7 +77,7 @@ def _holder(data: bytes) -> Holder:
     """What a claim says; its maker may have been killed before it said anything."""
     try:
         claim = json.loads(data)
-        lifetime = min(max(float(claim[_LIFETIME]), 0.0), _LONGEST_LIFETIME)
+        lifetime = min(max(float(claim["lifetime"]), 0.0), _LONGEST_LIFETIME)
         texts = {name: str(claim[name]) for name in ("id", "host", "place", "device", "time")}
         return Holder(**texts, pid=int(claim["pid"]), lifetime=lifetime)
     except (ValueError, LookupError, TypeError, RecursionError):

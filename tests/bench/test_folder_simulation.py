@@ -13,7 +13,7 @@ SMALL = Setting(workers=8, rows=1, series=60, seconds=60.0, slower=1.0, lost=0.0
 @pytest.mark.parametrize("lost", [0.0, 200.0])  # of an hour: some of eight are lost within ten seconds
 @pytest.mark.parametrize("early", [False, True])
 def test_every_block_is_computed_whoever_is_lost(lost, early):
-    simulation = Simulation(replace(SMALL, lost=lost, lease=2.0, early=early, again=early, seed=3))
+    simulation = Simulation(replace(SMALL, lost=lost, lifetime=2.0, early=early, again=early, seed=3))
     found = simulation.run()
     assert set(simulation.done) == set(range(60)) and found.blocks == 60
     assert found.computed == 60 + found.doubled
@@ -27,8 +27,8 @@ def test_one_worker_takes_the_time_of_the_work():
 
 
 def test_a_lost_worker_costs_a_lease_only_where_nobody_computes_again_what_takes_long():
-    def wall(lease, again):
-        simulation = Simulation(replace(SMALL, lease=lease, again=again, early=False))
+    def wall(lifetime, again):
+        simulation = Simulation(replace(SMALL, lifetime=lifetime, again=again, early=False))
         simulation.death[0] = 0.5
         return simulation.run().wall
 

@@ -129,7 +129,7 @@ def test_of_many_who_take_over_one_wins(tmp_path, clock):
 
 
 def test_claims_are_renewed(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYEDMCL_LEASE", "0.04")
+    monkeypatch.setenv("PYEDMCL_CLAIM_LIFETIME", "0.04")
     with Member(tmp_path) as member:
         member.enter()
         member.take("block-1")
@@ -141,8 +141,8 @@ def test_claims_are_renewed(tmp_path, monkeypatch):
                 break
             touched.wait(0.01)
         assert path.stat().st_mtime > 1.0
-    monkeypatch.setenv("PYEDMCL_LEASE", "soon")
-    with pytest.raises(InputError, match="PYEDMCL_LEASE='soon': a positive, finite number"):
+    monkeypatch.setenv("PYEDMCL_CLAIM_LIFETIME", "soon")
+    with pytest.raises(InputError, match="PYEDMCL_CLAIM_LIFETIME='soon': a positive, finite number"):
         Member(tmp_path)
 
 

@@ -155,7 +155,7 @@ def test_interrupting_one_leaves_the_others_at_work(tmp_path, path):
 
 def test_who_is_suspended_loses_its_block_and_comes_back(tmp_path, path, monkeypatch):
     """It is alive, but gives no sign of it: what it computes is computed by others, and it then does so once more."""
-    monkeypatch.setenv("PYEDMCL_LEASE", "0.4")
+    monkeypatch.setenv("PYEDMCL_CLAIM_LIFETIME", "0.4")
     first = start(path, 1.0)  # on a busy machine the signal may come late, and should not fall into the writing
     assert said_by(first).startswith("begun")
     first.send_signal(signal.SIGSTOP)
