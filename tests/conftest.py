@@ -1,4 +1,4 @@
-"""Fixtures: the devices that every test of a kernel runs on, and the published series in ``tests/data``."""
+"""Fixtures: the devices that every test of a kernel runs on, what tests of several rooms need, and published series."""
 
 from __future__ import annotations
 
@@ -110,6 +110,19 @@ def data_dir(tmp_path, monkeypatch):
     source.forget()
 
 
+@pytest.fixture
+def own_database(tmp_path, monkeypatch):
+    """A tuning database of the test's own, as the processes have that it starts; what is shipped is there."""
+    from pyedmcl.tuning.database import Database
+    from pyedmcl.tuning.parameters import source
+
+    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.delenv("PYEDMCL_TUNE", raising=False)
+    source.forget()
+    yield Database()
+    source.forget()
+
+
 @pytest.fixture(scope="session", params=TESTED)
 def device(request):
     """What to pass as ``device=``: each tested runtime in turn."""
@@ -166,3 +179,18 @@ def published_series():
             return np.array([float(row[column]) for row in csv.DictReader(lines)])
 
     return load
+
+
+@pytest.fixture(scope="session")
+def kedm():
+    """kEDM, with the cores of the process as they were.
+
+    Importing it pins the calling thread to one core; whatever the tests start or open later would see one core less.
+    """
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    module = pytest.importorskip("kedm", reason="kedm is not installed: pip install 'pyedmcl[peers]'")
+    if cores is not None:
+        os.sched_setaffinity(0, cores)
+    yield module
+    if cores is not None:
+        assert os.sched_getaffinity(0) == cores

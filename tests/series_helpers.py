@@ -18,6 +18,33 @@ def driven(n, seed=0, strength=0.3):
     return out[200:, 0], out[200:, 1]
 
 
+#: Who drives whom among three series, for :func:`linked_maps`: one after the other, and with a direct link beside.
+CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+LOOP = [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
+
+
+def linked_maps(n, links, seed=0, strength=0.3):
+    """Coupled logistic maps, ``links[i, j]``: i drives j."""
+    rng = np.random.default_rng(seed)
+    weights = np.asarray(links, float)
+    weights = weights / np.maximum(weights.sum(axis=0), 1)
+    growth, x = rng.uniform(3.65, 3.85, len(weights)), rng.uniform(0.2, 0.8, len(weights))
+    out = np.empty((n + 100, len(weights)))
+    for t in range(n + 100):
+        x = np.clip(x * (growth * (1 - x) - strength * (x @ weights)), 1e-3, 1)
+        out[t] = x
+    return out[100:]
+
+
+def red(n, seed, memory=0.6):
+    """A series that remembers: each value is that share of the one before, and noise."""
+    rng = np.random.default_rng(seed)
+    x = np.zeros(n)
+    for t in range(1, n):
+        x[t] = memory * x[t - 1] + rng.standard_normal()
+    return x
+
+
 @cache
 def lorenz(n):
     """Lorenz's system, a Runge-Kutta step of 0.05 between rows: (n, 3). Not to be written to."""

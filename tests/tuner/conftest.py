@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.parameters import source
-
 
 @pytest.fixture(autouse=True)
-def own_database(tmp_path, monkeypatch):
-    """Every test has a database of its own, as have the processes it starts."""
-    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.delenv("PYEDMCL_TUNE", raising=False)
-    source.forget()
-    yield Database()
-    source.forget()
+def _own_database(own_database):
+    """Whether a test asks for it or not: none here is to see what others have tuned."""

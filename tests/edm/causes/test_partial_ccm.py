@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from series_helpers import CHAIN, LOOP, linked_maps
 
 import pyedmcl
 from pyedmcl.edm.causes.partial_links import partial_correlation
@@ -11,26 +12,9 @@ from pyedmcl.errors import InputError
 from pyedmcl.reference.partial_ccm import partial_skill
 
 
-def maps(n, links, seed=0, strength=0.3):
-    """Coupled logistic maps, ``links[i, j]``: i drives j."""
-    rng = np.random.default_rng(seed)
-    weights = np.asarray(links, float)
-    weights = weights / np.maximum(weights.sum(axis=0), 1)
-    growth, x = rng.uniform(3.65, 3.85, len(weights)), rng.uniform(0.2, 0.8, len(weights))
-    out = np.empty((n + 100, len(weights)))
-    for t in range(n + 100):
-        x = np.clip(x * (growth * (1 - x) - strength * (x @ weights)), 1e-3, 1)
-        out[t] = x
-    return out[100:]
-
-
-CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-LOOP = [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
-
-
 @pytest.mark.parametrize("Tp", [0, -2])
 def test_as_by_definition(device, Tp):
-    x = maps(120, CHAIN, 1)
+    x = linked_maps(120, CHAIN, 1)
     x[40, 1] = np.nan
     other = np.random.default_rng(2).random(120)
     found = pyedmcl.partial_ccm(
@@ -48,7 +32,7 @@ def test_as_by_definition(device, Tp):
 def test_a_chain_passes_through_its_middle_and_a_direct_link_does_not(one_device):
     ratio, p_value = {}, {}
     for name, links in (("chain", CHAIN), ("loop", LOOP)):
-        x = maps(500, links, 3)
+        x = linked_maps(500, links, 3)
         found = pyedmcl.partial_ccm(x[:, 0], x[:, 2], given=x[:, 1], E=3, Tp=-2, n=19, seed=1, device=one_device)
         ratio[name], p_value[name] = found.partial[0] / found.rho[0], found.p_value[0]
     assert p_value["chain"] > 0.1 and p_value["loop"] == 0.05
@@ -56,7 +40,7 @@ def test_a_chain_passes_through_its_middle_and_a_direct_link_does_not(one_device
 
 
 def test_surrogates_by_hand(one_device):
-    x = maps(200, CHAIN, 4)
+    x = linked_maps(200, CHAIN, 4)
     options = {"given": x[:, 1], "E": 2, "Tp": -1, "device": one_device}
     found = pyedmcl.partial_ccm(x[:, 0], x[:, 2], n=9, seed=5, **options)
     drawn = pyedmcl.surrogate(x[:, 0], "phase", n=9, seed=5)  # series 0 of the seed
@@ -69,7 +53,7 @@ def test_surrogates_by_hand(one_device):
 
 def test_as_many_surrogates_as_it_takes(one_device):
     """By default: one direction is decided in the first round, the other keeps on until the budget ends."""
-    x = maps(200, CHAIN, 4)
+    x = linked_maps(200, CHAIN, 4)
     options = {"given": x[:, 1], "E": 2, "Tp": -1, "seed": 5, "device": one_device}
     found = pyedmcl.partial_ccm(x[:, 0], x[:, 2], budget=60, **options)
     assert found.n > 60 and found.provenance["arguments"]["budget"] == 60
@@ -96,6 +80,6 @@ def test_partial_correlations():
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:constant")
 def test_bad_input_is_named(change, words):
-    x = maps(200, CHAIN, 4)
+    x = linked_maps(200, CHAIN, 4)
     with pytest.raises(InputError, match=words):
         pyedmcl.partial_ccm(**{"x": x[:, 0], "y": x[:, 2], "given": x[:, 1], "E": 2, **change})

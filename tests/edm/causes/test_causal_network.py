@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_partial_ccm import CHAIN, maps
+from evidence_helpers import evidence
+from series_helpers import CHAIN, linked_maps
 
 import pyedmcl
 from pyedmcl.edm.causes import causal_legs
 from pyedmcl.edm.causes.lag_order import p_of_order, z_of_lags
-from pyedmcl.edm.causes.verdicts import Evidence, intermediates, passes_through, verdict_of
+from pyedmcl.edm.causes.verdicts import intermediates, passes_through, verdict_of
 from pyedmcl.errors import InputError
 
 LAGS = (-3, -2, -1, 0, 1)
@@ -17,7 +18,7 @@ LAGS = (-3, -2, -1, 0, 1)
 
 @pytest.fixture(scope="module")
 def chain(one_device):
-    data = maps(400, CHAIN, 3, strength=0.4)
+    data = linked_maps(400, CHAIN, 3, strength=0.4)
     return data, pyedmcl.causal_network(
         {"a": data[:, 0], "b": data[:, 1], "c": data[:, 2]}, E=3, lags=LAGS, seed=1, device=one_device
     )
@@ -71,7 +72,7 @@ def test_surrogates_have_their_own_best_lags(chain, one_device):
 
 
 def test_dimensions_are_those_of_the_effect(one_device):
-    data = maps(200, CHAIN, 5)
+    data = linked_maps(200, CHAIN, 5)
     found = pyedmcl.causal_network(data, E=[2, 3, 2], lags=(-1, 0), n=9, seed=2, partial=False, device=one_device)
     for effect, E in enumerate((2, 3, 2)):
         whole = pyedmcl.xmap(data, E=E, Tp=-1, device=one_device).rho
@@ -83,7 +84,7 @@ def test_dimensions_are_those_of_the_effect(one_device):
 
 
 def test_gaps_are_left_out_of_every_lag(one_device):
-    data = maps(200, CHAIN, 5)
+    data = linked_maps(200, CHAIN, 5)
     data[[20, 21, 90], 0] = data[60, 2] = np.nan
     data[:, 2] *= 1e6
     found = pyedmcl.causal_network(data, E=[2, 3, 2], lags=(-2, -1, 0), n=9, seed=2, partial=False, device=one_device)
@@ -123,12 +124,6 @@ def test_switched_off_legs_are_said(chain, one_device):
     for words in ("not compared with surrogates", "Convergence was not tested", "Lags were not compared", "not tested"):
         assert words in said
     assert "surrogates" not in found.methods()
-
-
-def evidence(skill, lag, **more):
-    ones = np.ones_like(skill)
-    options = {"q_value": 0 * ones, "gain": ones, "p_convergence": 0 * ones, "rate": 0.05, "latest": -1}
-    return Evidence(skill=skill, lag=lag, **(options | more))
 
 
 def test_verdicts_by_rule():
@@ -225,7 +220,7 @@ def test_graphs(chain, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:constant series")
 def test_a_constant_series_is_linked_to_nothing(one_device):
-    data = np.column_stack([maps(100, CHAIN, 3)[:, :2], np.ones(100)])
+    data = np.column_stack([linked_maps(100, CHAIN, 3)[:, :2], np.ones(100)])
     found = pyedmcl.causal_network(data, E=3, lags=(-1, 0), n=9, seed=1, device=one_device)
     assert (found.verdict[2] == "none").all() and (found.verdict[:, 2] == "none").all()
 
@@ -241,7 +236,7 @@ def test_too_many_intermediates_are_told_of(one_device, monkeypatch):
     links = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]  # from the first to the last through two others
     options = {"E": 3, "lags": None, "n": 39, "seed": 1, "convergence": False, "device": one_device}
     with pytest.warns(RuntimeWarning, match="may pass through more than 1 other series each; those with the strongest"):
-        pyedmcl.causal_network(maps(200, links, 3), **options)
+        pyedmcl.causal_network(linked_maps(200, links, 3), **options)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +249,7 @@ def test_too_many_intermediates_are_told_of(one_device, monkeypatch):
 @pytest.mark.filterwarnings("ignore:constant series")
 def test_bad_input_is_named(data, options, words):
     with pytest.raises(InputError, match=words):
-        pyedmcl.causal_network(maps(60, CHAIN) if data is None else data, **{"E": 2, **options})
+        pyedmcl.causal_network(linked_maps(60, CHAIN) if data is None else data, **{"E": 2, **options})
 
 
 def test_a_table_on_its_side_is_told_of(one_device):
@@ -287,7 +282,7 @@ def test_the_order_of_a_link_is_tested_by_predictions_of_both_directions(chain, 
 
 def test_smooth_series_may_be_linked_within_a_row(one_device):
     off = {"surrogate": None, "convergence": False, "partial": False, "E": 3, "lags": (-1, 0, 1), "device": one_device}
-    rough = maps(100, CHAIN, 3)
+    rough = linked_maps(100, CHAIN, 3)
     assert pyedmcl.causal_network(rough, **off).latest == -1
     slow = np.sin(np.arange(100)[:, None] * 0.1 + np.arange(3))
     assert pyedmcl.causal_network(slow, **off).latest == 0
@@ -300,7 +295,7 @@ def test_smooth_series_may_be_linked_within_a_row(one_device):
 
 def test_states_of_smooth_series_span_their_memory(one_device):
     off = {"surrogate": None, "convergence": False, "partial": False, "lags": (-1, 0, 1), "device": one_device}
-    rough = maps(100, CHAIN, 3)
+    rough = linked_maps(100, CHAIN, 3)
     assert pyedmcl.causal_network(rough, **off).exclusion_radius == 0
     trended = pyedmcl.causal_network(rough + np.arange(100)[:, None], **off)
     assert (trended.exclusion_radius, trended.latest) == (0, -1)  # a trend is no memory

@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 import pytest
 from cli_helpers import inside
-from test_partial_ccm import CHAIN, maps
+from series_helpers import CHAIN, linked_maps
 
 import pyedmcl
 from pyedmcl.errors import InputError
@@ -22,7 +22,7 @@ OFF = ~np.eye(3, dtype=bool)
 
 def recordings():
     """Parts of one chain, with much left out between them."""
-    data = maps(600, CHAIN, 3, strength=0.4)
+    data = linked_maps(600, CHAIN, 3, strength=0.4)
     return np.concatenate([data[begin : begin + size] for begin, size in zip((0, 200, 400), SIZES, strict=True)])
 
 

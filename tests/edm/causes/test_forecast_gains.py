@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_causal_network import evidence
-from test_partial_ccm import CHAIN, LOOP
+from evidence_helpers import evidence
+from series_helpers import CHAIN, LOOP
 
 import pyedmcl
 from pyedmcl.edm.causes.forecast_gains import Forecast, p_of_forecasts

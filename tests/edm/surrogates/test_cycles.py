@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_partial_ccm import CHAIN, maps
-from test_surrogate_choice import red
+from series_helpers import CHAIN, linked_maps, red
 
 import pyedmcl
 from pyedmcl.data.series import build_series
@@ -30,7 +29,7 @@ def test_p_values_are_even_where_there_is_no_cycle(period, memory):
 
 def test_a_cycle_of_a_ninth_of_the_variance_is_found():
     """Surrogates that do not keep it would let two series that share it pass for linked."""
-    chaos = maps(300, np.zeros((6, 6)), 8)
+    chaos = linked_maps(300, np.zeros((6, 6)), 8)
     found = [cycle(x + 0.5 * x.std() * WAVE, np.ones(300, bool)) for x in chaos.T]
     assert found == [12] * 6
 
@@ -63,7 +62,7 @@ def test_a_cycle_is_removed_and_gaps_stay():
 def test_a_season_that_series_share_links_none_of_them(one_device):
     links = np.zeros((4, 4), bool)
     links[0, 1] = True
-    data = maps(300, links, 9, strength=0.4)
+    data = linked_maps(300, links, 9, strength=0.4)
     data = data / data.std(axis=0) + WAVE[:, None]
     options = {"E": 3, "lags": (-2, -1, 0), "seed": 1, "partial": False, "convergence": False, "device": one_device}
     found = pyedmcl.causal_network(data, **options)
@@ -76,7 +75,7 @@ def test_a_season_that_series_share_links_none_of_them(one_device):
 
 def test_what_goes_up_and_down_by_turns_is_left_as_it_is(one_device):
     """Chaos may do so by itself, and drive others that then do so, too."""
-    data = maps(400, CHAIN, 3, strength=0.4)
+    data = linked_maps(400, CHAIN, 3, strength=0.4)
     assert [one.period for one in choices(build_series(data, "abc"), "auto", None)] == [2, 2, 2]
     off = {"surrogate": None, "convergence": False, "partial": False, "E": 3, "lags": (-1, 0), "device": one_device}
     assert pyedmcl.causal_network(data, **off).season == 0

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from series_helpers import red
 
 import pyedmcl
 from pyedmcl.data.series import build_series
@@ -14,15 +15,6 @@ from pyedmcl.edm.surrogates.seasons import seasons_of
 from pyedmcl.edm.surrogates.surrogate import SeriesMakers
 from pyedmcl.edm.surrogates.surrogate_choice import choose, choose_each, wanders
 from pyedmcl.edm.surrogates.surrogate_draws import draw
-
-
-def red(n, seed, memory=0.6):
-    rng = np.random.default_rng(seed)
-    x = np.zeros(n)
-    for t in range(1, n):
-        x[t] = memory * x[t - 1] + rng.standard_normal()
-    return x
-
 
 SEASON = 3 * np.sin(2 * np.pi * np.arange(240) / 12) + np.cos(2 * np.pi * np.arange(240) / 6)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_partial_ccm import CHAIN, maps
+from series_helpers import CHAIN, linked_maps
 
 import pyedmcl
 from pyedmcl.errors import InputError
 
-DATA = maps(400, CHAIN, 3, strength=0.4)
+DATA = linked_maps(400, CHAIN, 3, strength=0.4)
 SHUFFLED = {"E": 3, "surrogate": "shuffle", "seed": 1}
 
 

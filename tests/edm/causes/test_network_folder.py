@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cli_helpers import inside
 from client_helpers import Plain
-from test_partial_ccm import CHAIN, maps
+from series_helpers import CHAIN, linked_maps
 
 import pyedmcl
 from pyedmcl.errors import InputError, Interrupted, StoreError, StoreForeignError, StoreMismatchError
@@ -29,7 +29,7 @@ def same(one, other):
 
 @pytest.fixture(scope="module")
 def data():
-    return maps(400, CHAIN, 3, strength=0.4)
+    return linked_maps(400, CHAIN, 3, strength=0.4)
 
 
 def test_what_is_kept_is_not_computed_again(data, one_device, tmp_path, monkeypatch):
