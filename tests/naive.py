@@ -169,3 +169,9 @@ def noisy_maps(n_series, n_steps, seed=0):
     x = coupled_maps(n_series, n_steps, seed).astype(np.float64)
     x = (x - x.mean(axis=0)) / x.std(axis=0) + 0.2 * rng.standard_normal(x.shape)
     return np.ascontiguousarray(x / x.std(axis=0), dtype=np.float32)
+
+
+def auc(score, truth):
+    """Area under the ROC curve: over all pairs of a true and a false case."""
+    wins = [(t > f) + 0.5 * (t == f) for t in score[truth] for f in score[~truth]]
+    return np.mean(wins)

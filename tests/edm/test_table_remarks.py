@@ -1,13 +1,11 @@
-"""Remarks on tables whose columns or rows are not what they seem, in Python, in networks and in a shell."""
+"""Remarks on tables whose columns or rows are not what they seem, in Python and in networks."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import pyedmcl
-from pyedmcl.cli.app import app
 from pyedmcl.edm.table_remarks import remarks_on_table
 
 N = 300
@@ -97,25 +95,3 @@ def test_networks_tell_of_them(one_device):
         pyedmcl.causal_network(table, **options)
     with pytest.warns(RuntimeWarning, match="there are 40 rows"):
         pyedmcl.causal_network(NOISE[:40], **options)
-
-
-def test_commands_tell_of_them(tmp_path, one_device):
-    path = tmp_path / "x.csv"
-    site = np.repeat([1.0, 2.0], N // 2)
-    np.savetxt(path, np.column_stack([site, *SERIES.values()]), delimiter=",", header="site,a,b", comments="")
-    options = ["--E", "2", "--device", one_device]
-    told = CliRunner().invoke(app, ["xmap", str(path), "-o", str(tmp_path / "m"), *options])
-    assert told.exit_code == 0 and "site: each of its 2 values stands in one stretch" in told.output
-    assert "--groups 'site'" in told.output and "groups=" not in told.output
-    assert "--groups 'site'" in CliRunner().invoke(app, ["check", str(path)]).output
-
-
-@pytest.mark.parametrize("surrogate", ["auto", "phase"])
-def test_a_season_is_told_where_surrogates_do_not_keep_it(surrogate, tmp_path, one_device):
-    path, season = tmp_path / "x.csv", 3 * np.sin(np.arange(N) * np.pi / 6)
-    np.savetxt(path, NOISE[:N, :2] + season[:, None], delimiter=",", header="a,b", comments="")
-    asked = ["surrogate-test", str(path), "--surrogate", surrogate, "--n", "19", "--E", "2", "--device", one_device]
-    told = CliRunner().invoke(app, asked).output
-    assert ("Test with 'pyedmcl surrogate-test" in told) is (surrogate == "phase")
-    check = CliRunner().invoke(app, ["check", str(path)]).output
-    assert "(--surrogate auto or --surrogate seasonal)" in check and "surrogate=" not in check

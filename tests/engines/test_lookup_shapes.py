@@ -7,7 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 from device_helpers import INTEL, NVIDIA
+from window_helpers import TABLE
 
+import pyedmcl
 from pyedmcl.engines.lookup import LookupShapes, even_shares
 from pyedmcl.engines.target_layout import columns_of_rho, layout_of_lookup
 from pyedmcl.kernels import spec
@@ -103,3 +105,10 @@ def test_targets_have_the_room_that_other_programs_are_told_to_leave(n_steps, n_
     assert (layout.rows, layout.stride) == (plan["target_rows"], plan["target_stride"])
     assert layout.elements == plan["elements_targets"]
     assert len(columns_of_rho(np.arange(n_targets))) == plan["elements_target_of"]
+
+
+def test_lookups_of_windows_of_a_size_are_planned_once(one_device, monkeypatch):
+    planned, shape = [], LookupShapes.shape
+    monkeypatch.setattr(LookupShapes, "shape", lambda *given, **more: planned.append(given) or shape(*given, **more))
+    pyedmcl.xmap(TABLE, E=2, windows=(60, 10), device=one_device)
+    assert len(planned) == 1

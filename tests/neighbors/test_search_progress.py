@@ -12,7 +12,6 @@ from series_helpers import lorenz, lorenz_x
 import pyedmcl
 from pyedmcl.config import child_environment
 from pyedmcl.launch import pacing
-from pyedmcl.launch.progress import report_part, report_progress, reporting
 from pyedmcl.neighbors import exhaustive, indexed
 
 SEARCHES = ("exhaustive", "pruned", "kdtree", "ivf", "hnsw")
@@ -98,26 +97,6 @@ def test_a_short_search_says_nothing(one_device):
     seen = []
     pyedmcl.knn(lorenz_x(300), E=2, device=one_device, progress=lambda *a: seen.append(a))
     assert seen == []
-
-
-def test_reports_reach_the_innermost_caller_and_nobody_else():
-    outer, inner = [], []
-
-    @reporting
-    def search(progress=None):
-        report_progress(1, 2)
-        report_part(3, 3, 30, 0)
-        report_part(1, 3, 30, 0, "rows")
-
-    @reporting
-    def all_of_them(progress=None):
-        search(progress=lambda *a: inner.append(a))
-        search()
-        report_progress(2, 2)
-
-    all_of_them(progress=lambda *a: outer.append(a))
-    report_progress(1, 1)
-    assert inner == [(1, 2, "queries"), (10, 30, "rows")] and outer == [(2, 2, "queries")]
 
 
 def test_ctrl_c_within_a_tree_search_leaves_no_thread_behind():

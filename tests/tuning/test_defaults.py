@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-from device_helpers import NVIDIA
+import pytest
+from device_helpers import INTEL, NVIDIA
 
 from pyedmcl.kernels import spec
 from pyedmcl.neighbors.plan import KnnPass, SearchProblem, with_enough_groups
 from pyedmcl.neighbors.tables import TableSpace
+from pyedmcl.tuning import defaults
 from pyedmcl.tuning.parameters import parameters
 
 #: Without the quirk that gives an H200 more local memory than its driver reports.
@@ -76,3 +78,31 @@ def test_a_compiler_of_few_registers_gets_passes_of_few_dimensions():
     assert [len(p.problem.dims) for p in few] == [4, 4, 4, 4, 4]
     assert len(many) < len(few)
     assert [E for p in few for E in p.problem.dims] == list(search.dims)
+
+
+@pytest.mark.parametrize(("dtype", "tau", "tile", "wg"), [
+    ("float32", 1, 2048, 128), ("float64", 1, 1024, 128), ("float32", 100, 2048, 128), ("float32", 500, 256, 128),
+    ("float32", 5000, 0, 128),
+])  # fmt: skip
+def test_default_tiles_shrink_rather_than_vanish(dtype, tau, tile, wg):
+    chosen = defaults.defaults(spec("knn"), {"dtype": dtype, "dims": (1, 11), "tau": tau}, A100, 1024)
+    assert (chosen["tile"], chosen["wg"]) == (tile, wg)
+
+
+def test_by_default_a_bound_on_many_neighbors_looks_at_row_by_row():
+    asked = {"dtype": "float32", "dims": (3,), "tau": 1, "simplexes": 24}
+    chosen = defaults.defaults(spec("knn"), asked, A100, 1024)
+    assert (chosen["unroll"], chosen["tile"], chosen["wg"]) == (1, 0, 32)
+    assert defaults.defaults(spec("knn"), {**asked, "simplexes": 1}, A100, 1024)["unroll"] == 16
+    on_processor = defaults.defaults(spec("knn"), asked, INTEL, 1024)
+    assert on_processor == defaults.defaults(spec("knn"), {**asked, "simplexes": 1}, INTEL, 1024)
+
+
+@pytest.mark.parametrize(
+    ("E", "dtype", "lanes"),
+    [(1, "float32", 4), (3, "float32", 4), (10, "float32", 1), (1, "float64", 4), (3, "float64", 1)],
+)
+def test_a_work_item_of_a_gpu_has_several_query_rows_where_registers_hold_them(E, dtype, lanes):
+    asked = {"E": E, "k": E + 1, "dtype": dtype}
+    assert defaults.defaults(spec("ccm_direct"), asked, NVIDIA, 1024)["lanes"] == lanes
+    assert defaults.defaults(spec("ccm_direct"), asked, INTEL, 1024)["lanes"] == (8 if dtype == "float64" else 16)

@@ -1,9 +1,8 @@
-"""Choosing an embedding: skill over E, tau and Tp, false nearest neighbours and mutual information, against oracles."""
+"""Skill over E, tau and Tp, each that of its own call; what all ways to choose an embedding draw and refuse."""
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import pytest
 import pyedmcl
 from pyedmcl.errors import InputError
 from pyedmcl.jobs import blocks
-from pyedmcl.recurrence.mutual_information import MutualInformation
 from pyedmcl.simulate import coupled_maps
 
 
@@ -77,106 +75,6 @@ def test_undefined_skill_has_no_best_place(one_device):
     with pytest.warns(RuntimeWarning, match="constant"):
         scan = pyedmcl.embedding_scan(np.ones(60), E=[1, 2], tau=1, device=one_device)
     assert scan.best()["E"] == 1 and np.isnan(scan.best()["rho"])
-
-
-def false_share(x, E, tau, ratio, size):
-    """By the definition, in loops over rows."""
-    spread = np.nanstd(x)
-    rows = [t for t in range(E * tau, len(x)) if not np.isnan(x[t - (E - 1) * tau : t + 1 : tau]).any()]
-    states = {t: x[[t - e * tau for e in range(E)]] for t in rows}
-    judged = []
-    for t in rows:
-        distances = {j: np.sqrt(((states[t] - states[j]) ** 2).sum()) for j in rows if j != t}
-        j = min(distances, key=lambda row: (distances[row], row))
-        apart = abs(x[t - E * tau] - x[j - E * tau])
-        if not np.isnan(apart):
-            near = distances[j]
-            judged.append(apart > ratio * near or np.sqrt(near**2 + apart**2) > size * spread)
-    return np.mean(judged)
-
-
-@pytest.mark.parametrize("gaps", [False, True])
-def test_false_neighbours_are_those_of_the_definition(device, gaps):
-    x = table(120)
-    if gaps:
-        x[50, 1] = np.nan
-    found = pyedmcl.false_neighbors(x, E_max=4, tau=2, ratio=5.0, size=1.5, device=device, dtype="float64")
-    wanted = [[false_share(column, E, 2, 5.0, 1.5) for E in range(1, 5)] for column in x.T]
-    np.testing.assert_allclose(found.share, wanted, rtol=1e-12)
-    assert pyedmcl.false_neighbors(x[:, 0], E_max=4, device=device).share.shape == (4,)
-
-
-def test_dimension_of_a_known_attractor(one_device):
-    """The Henon map unfolds in two coordinates."""
-    x, y, values = 0.1, 0.1, []
-    for _ in range(600):
-        x, y = 1 - 1.4 * x * x + y, 0.3 * x
-        values.append(x)
-    henon = np.array(values[100:])
-    found = pyedmcl.false_neighbors(henon, E_max=4, device=one_device)
-    assert found.dimension() == 2 and found.share[0] > 0.5
-    noise = np.random.default_rng(0).standard_normal(500)
-    assert pyedmcl.false_neighbors(noise, E_max=4, device=one_device).dimension() == 0
-    scaled = pyedmcl.false_neighbors(np.ldexp(henon, 900), E_max=4, device=one_device)
-    np.testing.assert_array_equal(scaled.share, found.share)
-
-
-def test_binned_information_is_that_of_the_table(one_device):
-    x = np.sin(np.arange(500) * 0.2) + 0.2 * np.random.default_rng(0).standard_normal(500)
-    x[40] = np.nan
-    found = pyedmcl.mutual_information(x, lags=[1, 7], bins=5, device=one_device)
-    edges = np.quantile(x[~np.isnan(x)], [0.2, 0.4, 0.6, 0.8])
-    for lag, value in zip(found.lags, found.values, strict=True):
-        pairs = [(np.searchsorted(edges, a, "right"), np.searchsorted(edges, b, "right"))
-                 for a, b in zip(x[lag:], x[:-lag], strict=True) if a == a and b == b]  # fmt: skip
-        both, first, second = Counter(pairs), Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-        n = len(pairs)
-        wanted = sum(c / n * np.log(c * n / (first[a] * second[b])) for (a, b), c in both.items())
-        assert value == pytest.approx(wanted, rel=1e-12)
-
-
-def brute_kraskov(a, b, k):
-    n = len(a)
-    psi = [-0.5772156649015329]
-    for i in range(1, n + 1):
-        psi.append(psi[-1] + 1 / i)
-    total = 0.0
-    for i in range(n):
-        da, db = np.abs(a - a[i]), np.abs(b - b[i])
-        reach = np.sort(np.delete(np.maximum(da, db), i))[k - 1]
-        total += psi[np.sum(np.delete(da, i) < reach)] + psi[np.sum(np.delete(db, i) < reach)]
-    return psi[k - 1] + psi[n - 1] - total / n
-
-
-def test_kraskov_information_is_that_of_the_definition(device):
-    x = np.round(np.cumsum(np.random.default_rng(1).standard_normal(150)), 2)  # some values and distances tie
-    x[20] = np.nan
-    found = pyedmcl.mutual_information(x, lags=[1, 5], method="kraskov", k=3, device=device)
-    for lag, value in zip(found.lags, found.values, strict=True):
-        known = ~np.isnan(x[lag:] + x[:-lag])
-        assert value == pytest.approx(brute_kraskov(x[lag:][known], x[:-lag][known], 3), rel=1e-9)
-
-
-def test_information_of_gaussian_noise_is_known(one_device):
-    rng = np.random.default_rng(2)
-    x = np.zeros(4000)
-    for t in range(1, len(x)):
-        x[t] = 0.8 * x[t - 1] + rng.standard_normal()
-    wanted = [-0.5 * np.log(1 - 0.8 ** (2 * lag)) for lag in (1, 2, 8)]
-    kraskov = pyedmcl.mutual_information(x, lags=[1, 2, 8], method="kraskov", device=one_device)
-    np.testing.assert_allclose(kraskov.values, wanted, atol=0.04)
-    binned = pyedmcl.mutual_information(x, lags=[1, 2, 8], device=one_device)
-    np.testing.assert_allclose(binned.values, wanted, atol=0.08)
-
-
-def test_first_minimum(one_device):
-    curves = np.array([[3.0, 2.0, 2.5, 1.0], [4.0, 3.0, 2.0, 1.0], [3.0, np.nan, 1.0, 2.0]])
-    found = MutualInformation(curves, (1, 2, 4, 8), ("a", "b", "c"))
-    assert found.first_minimum().tolist() == [2, 8, 4]
-    assert MutualInformation(curves[0], (1, 2, 4, 8), ("a",)).first_minimum() == 2
-    wave = np.sin(np.arange(1000) * 2 * np.pi / 40)
-    assert pyedmcl.mutual_information(wave, device=one_device).lags == tuple(range(1, 51))
-    assert pyedmcl.mutual_information(wave[:30], device=one_device).lags == tuple(range(1, 11))
 
 
 def test_pictures(one_device, tmp_path):

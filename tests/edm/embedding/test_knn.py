@@ -3,60 +3,20 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from functools import cache
 
 import naive
 import numpy as np
 import pytest
+from knn_helpers import CASES, noise, quantised, with_gaps
 
 import pyedmcl
 from pyedmcl.errors import InputError
-from pyedmcl.reference import fma32, fma64, knn_float32_exact, knn_float64_exact
+from pyedmcl.reference import knn_float32_exact, knn_float64_exact
 
 # Few specialisations with many data sets each: a kernel is compiled per (E, tau, k) and device.
 COMBOS = [(1, 1, 2), (3, 1, 4), (3, 3, 1), (3, 1, 64), (10, 3, 11), (20, 1, 21), (20, 3, 40)]
 EPS32 = 2.0**-24
-
-
-def noise(n, seed):
-    return np.random.default_rng(seed).standard_normal(n).astype(np.float32)
-
-
-def with_gaps(x, seed):
-    """A few single NaN and one block of them."""
-    rng = np.random.default_rng(seed)
-    x = x.copy()
-    x[rng.choice(len(x), max(1, len(x) // 60), replace=False)] = np.nan
-    x[len(x) // 3 : len(x) // 3 + 4] = np.nan
-    return x
-
-
-def quantised(n, seed):
-    return np.random.default_rng(seed).integers(0, 4, n).astype(np.float32)
-
-
-CASES = {
-    "17": lambda: (noise(17, 1), {}),
-    "33": lambda: (noise(33, 2), {"Tp": 1}),
-    "100": lambda: (noise(100, 3), {"Tp": -2, "exclusion_radius": 5}),
-    "257": lambda: (noise(257, 4), {"Tp": 3}),
-    "1000": lambda: (naive.noisy_maps(1, 1000, 5)[:, 0], {"Tp": 1, "exclusion_radius": 5}),
-    "1601": lambda: (noise(1601, 6), {}),
-    "gaps": lambda: (with_gaps(noise(257, 7), 7), {"Tp": 1}),
-    "gaps-negative-Tp": lambda: (with_gaps(noise(600, 8), 8), {"Tp": -2, "exclusion_radius": 5}),
-    "ties": lambda: (quantised(1000, 9), {}),
-    "ties-radius": lambda: (quantised(257, 10), {"Tp": 3, "exclusion_radius": 5}),
-    "constant": lambda: (np.full(130, 2.5, np.float32), {"Tp": 1}),
-    "offset": lambda: ((noise(1000, 11).astype(np.float64) + 1e4).astype(np.float32), {}),
-    "few-legal": lambda: (with_gaps(noise(150, 12), 12), {"exclusion_radius": 60}),
-    "none-legal": lambda: (noise(100, 13), {"exclusion_radius": 100}),
-    "cross-longer": lambda: (noise(257, 14), {"query": with_gaps(noise(1000, 15), 15), "Tp": 1}),
-    "cross-shorter": lambda: (with_gaps(noise(1000, 16), 16), {"query": noise(101, 17), "Tp": -2}),
-    "cross-ties": lambda: (quantised(500, 18), {"query": quantised(300, 19), "Tp": 3}),
-    "cross-itself": lambda: (noise(130, 20), {"query": noise(130, 20)}),
-    "tiny-and-huge": lambda: (noise(300, 21) * np.float32(10.0) ** np.resize([-12, 0, 12], 300).astype(np.float32), {}),
-}
 
 
 def fits(combo, case):
@@ -203,54 +163,3 @@ def test_too_short_a_series_says_how_many_rows_are_needed():
     numbers = {int(digits) for digits in re.findall(r"\d+", str(caught.value))}
     assert 20 in numbers, "how many rows there are"
     assert numbers & set(range(28, 28 + 12)), "how many are needed: (E-1)*tau + 1, and some neighbours"
-
-
-def exact_fma(a, b, c, dtype):
-    """a*b + c rounded once, ties to even, by rational arithmetic."""
-    value = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
-    guess = dtype(float(value))
-    near = [np.nextafter(guess, dtype(-np.inf)), guess, np.nextafter(guess, dtype(np.inf))]
-    gaps = [abs(Fraction(float(v)) - value) for v in near]
-    nearest = [v for v, gap in zip(near, gaps, strict=True) if gap == min(gaps)]
-    bits = np.int32 if dtype is np.float32 else np.int64
-    return nearest[0] if len(nearest) == 1 else next(v for v in nearest if v.view(bits) % 2 == 0)
-
-
-@pytest.mark.parametrize(("fma", "dtype", "digits"), [(fma32, np.float32, 24), (fma64, np.float64, 53)])
-def test_emulated_fma_rounds_once(fma, dtype, digits):
-    rng = np.random.default_rng(70)
-    n = 2000
-    a = (rng.standard_normal(n) * 10.0 ** rng.integers(-8, 3, n)).astype(dtype)
-    b = np.where(rng.random(n) < 0.5, a, rng.standard_normal(n).astype(dtype))
-    c = (rng.standard_normal(n) * 10.0 ** rng.integers(-16, 6, n)).astype(dtype)
-    # a*b a hair below half an ulp of an odd c: a sum rounded on the way would round up a second time.
-    m = rng.integers(1, 200, n)
-    half = dtype(2.0 ** -(digits // 2))
-    ulp = 2.0 ** (1 - digits)
-    near_a = (half * (1 + m * ulp)).astype(dtype)
-    near_b = (dtype(2.0 ** (digits // 2 - digits)) * (1 - m * ulp)).astype(dtype)
-    odd = (1 + ulp * (2 * rng.integers(0, 1000, n) + 1)).astype(dtype)
-    a, b, c = np.concatenate([a, near_a]), np.concatenate([b, near_b]), np.concatenate([c, odd])
-    expected = [exact_fma(*values, dtype) for values in zip(a, b, c, strict=True)]
-    np.testing.assert_array_equal(fma(a, b, c), np.array(expected, dtype))
-    twice = (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(dtype)
-    assert (twice != np.array(expected, dtype)).any(), "the sample holds cases that a plain sum gets wrong"
-
-
-def test_emulated_fma_of_subnormal_squares():
-    a = np.array([1e-23, 3.7e-23, 1.2e-22], np.float32)
-    expected = [exact_fma(v, v, np.float32(0), np.float32) for v in a]
-    np.testing.assert_array_equal(fma32(a, a, np.zeros(3, np.float32)), np.array(expected, np.float32))
-
-
-# "tiny-and-huge" is left out: float32 differences of values 24 orders apart tie by the hundred.
-@pytest.mark.parametrize("case", [case for case in CASES if case != "tiny-and-huge"])
-def test_oracles_agree_with_the_second_opinion(case):
-    x, options = CASES[case]()
-    indices, distances = naive.knn(x, 3, 1, 4, **options)
-    squared, rows = knn_float64_exact(x, E=3, k=4, **options)
-    np.testing.assert_array_equal(rows, indices)
-    np.testing.assert_allclose(np.sqrt(squared), distances, rtol=1e-14)
-    squared32, rows32 = knn_float32_exact(x, E=3, k=4, **options)
-    np.testing.assert_allclose(np.sqrt(squared32.astype(np.float64)), distances, rtol=1e-6)
-    assert (rows32 != indices).sum() <= 4
