@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import struct
+import zlib
+
+import numpy as np
 
 
 def look_at(figure):
@@ -40,3 +44,21 @@ def _labels_apart(axis, renderer):
     ]  # fmt: skip
     boxes = [label.get_window_extent(renderer).shrunk(0.98, 0.9) for label in labels]
     assert not any(one.overlaps(other) for one, other in itertools.pairwise(boxes)), "labels of ticks are apart"
+
+
+def read_png(data):
+    """Shape and pixels of an 8-bit grey PNG, with its checksums verified."""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, chunks = 8, {}
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at : at + 8])
+        body = data[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", data[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + body)
+        chunks[kind] = body
+        at += 12 + length
+    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
+    width, height, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert rest == [8, 0, 0, 0, 0]
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert not lines[:, 0].any()
+    return lines[:, 1:]

@@ -12,7 +12,6 @@ from store_helpers import N, chunks, make_manifest, tree, values, write_blocks
 from pyedmcl.errors import InputError, StoreError, StoreForeignError, StoreMismatchError, StoreWriteError
 from pyedmcl.jobs import XmapStore, open_store
 
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_foreign_paths_are_left_alone(tmp_path):

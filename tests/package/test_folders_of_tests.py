@@ -14,7 +14,6 @@ WITHIN = {
     "compat/kedm": "a folder of this name could be imported in the place of kEDM",
     "compat/pyedm": "tests/compat has a file for each adapter",
     "compat/pyrqa": "tests/compat has a file for each adapter",
-    "recurrence/image": "the oracle of a picture is the matrix that all tests of recurrence count",
     "tuner/problems": "one file goes through the problems of all kernels",
 }
 #: Folders of tests that are no room, with what is tested there.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checkpoint_helpers import CASES, counts_of, series
 from process_helpers import wait_until
 
 import pyedmcl
@@ -24,28 +25,11 @@ from pyedmcl.errors import (
 from pyedmcl.recurrence import checkpoint
 
 
-def series(n, seed=0):
-    x = np.cumsum(np.random.default_rng(seed).standard_normal(n)) / 3
-    x[n // 3] = np.nan
-    return x
-
-
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 32 rows, however fast the device is."""
     monkeypatch.setattr(checkpoint, "_FIRST_CELLS", 1)
     monkeypatch.setattr(checkpoint, "_BLOCK_SECONDS", 0.0)
-
-
-CASES = {
-    "one": ({"m": 2, "radius": [0.7, 1.5], "theiler": 3}, False),
-    "cross": ({"radius": 0.9, "theiler": 2, "convention": "recurrenceanalysis"}, True),
-    "neighbours": ({"radius": 7, "threshold": "neighbours"}, False),
-}
-
-
-def counts_of(found):
-    return [result.counts for result in found] if len(getattr(found, "labels", ())) else [found.counts]
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -8,9 +8,9 @@ import subprocess
 
 import numpy as np
 import pytest
+from checkpoint_helpers import CASES, counts_of, series
 from cli_helpers import environment, inside, words
 from process_helpers import end_of
-from test_rqa_checkpoint import CASES, counts_of, series
 
 import pyedmcl
 from pyedmcl.errors import InputError, Interrupted, StoreError, StoreForeignError, StoreMismatchError

@@ -14,7 +14,7 @@ from pyedmcl.recurrence.conventions import CONVENTIONS
 from pyedmcl.recurrence.counts import Counts
 from pyedmcl.recurrence.measures import SHORT_NAMES
 from pyedmcl.recurrence.result import RecurrenceResult
-from pyedmcl.reference.rqa import line_counts, runs
+from pyedmcl.reference.rqa import line_counts
 
 LINES = np.array([0, 7, 3, 0, 2])  # 7 of length 1, 3 of 2, 2 of 4
 
@@ -154,14 +154,3 @@ def test_identity_lines_end_at_gaps():
     complete = np.array([1, 1, 0, 1, 1, 1, 0, 0, 1, 1], bool)
     assert list(identity_lines(complete)) == [0, 0, 2, 1]
     assert list(identity_lines(np.zeros(3, bool))) == [0]
-
-
-def test_the_oracle_finds_lines_one_by_one():
-    assert runs(np.array([1, 1, 0, 1], bool)) == [(True, 0, 2), (False, 2, 1), (True, 3, 1)]
-    matrix = np.array([[1, 0, 1], [1, 1, 0], [0, 0, 1]], bool)
-    found = line_counts(matrix, theiler=0)
-    assert found["points"] == 5 and list(found["diagonals"]) == [0, 2, 0, 1]
-    assert list(found["verticals"]) == [0, 3, 1] and list(found["whites"]) == [0, 1]
-    assert list(found["white_borders"]) == [0, 3] and list(found["per_diagonal"]) == [0, 1, 3, 0, 1]
-    dropped = line_counts(matrix, theiler=1, theiler_everywhere=True)
-    assert dropped["points"] == 2 and list(dropped["columns"]) == [1, 0, 1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from pyedmcl.recurrence.image import problem as image_problems
 from pyedmcl.recurrence.image.render import render_image
 from pyedmcl.recurrence.metrics import METRICS
 from pyedmcl.recurrence.problem import RqaProblem
-from pyedmcl.reference.image import binned, mean_distances, pixel_edges, recurrence_counts
+from pyedmcl.reference.image import mean_distances, recurrence_counts
 from pyedmcl.tuning.parameters import using
 
 # Problems are made here without points_of, which prepares points for other metrics (see test_metrics.py).
@@ -295,13 +294,3 @@ def test_memory_is_refused_with_the_numbers(executor, monkeypatch):
     x = noise(100, 17)
     with pytest.raises(DeviceMemoryError, match=r"fewer pixels"):
         render_image(executor, problem(x), x, pixels=(100, 100))
-
-
-def test_the_oracle_bins_as_said():
-    matrix = np.arange(35).reshape(5, 7)
-    rows, columns = pixel_edges(5, 2), pixel_edges(7, 3)
-    assert (rows.tolist(), columns.tolist()) == ([0, 2, 5], [0, 2, 4, 7])
-    sums = [[matrix[a:b, c:d].sum() for c, d in pairwise(columns)]
-            for a, b in pairwise(rows)]  # fmt: skip
-    np.testing.assert_array_equal(binned(matrix, (2, 3)), sums)
-    np.testing.assert_array_equal(sweep.pixel_edges(10**9, 7), pixel_edges(10**9, 7))

@@ -1,17 +1,15 @@
-"""Recurrence and distance plots as the user gets them: shapes, arguments, pictures, and PNG files read back."""
+"""Recurrence and distance plots as the user gets them: shapes, arguments, pictures, and saved files read back."""
 
 from __future__ import annotations
 
-import struct
-import zlib
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from picture_helpers import read_png
 
 import pyedmcl
 from pyedmcl.errors import InputError, StoreWriteError
-from pyedmcl.plot.png import png_bytes, save_png
 from pyedmcl.recurrence.image.plots import DistancePlot, RecurrencePlot
 from pyedmcl.reference.image import binned, mean_distances
 from pyedmcl.reference.rqa import compared, points_of, recurrence_matrix
@@ -26,24 +24,6 @@ def matrix_of(x, y=None, *, m=1, tau=1, radius, strict=True):
     other = x if y is None else y
     return recurrence_matrix(compared(points_of(other, m, tau), points_of(x, m, tau), "euclidean"), radius**2,
                              strict=strict)  # fmt: skip
-
-
-def read_png(data):
-    """Shape and pixels of an 8-bit grey PNG, with its checksums verified."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    at, chunks = 8, {}
-    while at < len(data):
-        length, kind = struct.unpack(">I4s", data[at : at + 8])
-        body = data[at + 8 : at + 8 + length]
-        assert struct.unpack(">I", data[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + body)
-        chunks[kind] = body
-        at += 12 + length
-    assert list(chunks) == [b"IHDR", b"IDAT", b"IEND"]
-    width, height, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
-    assert rest == [8, 0, 0, 0, 0]
-    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
-    assert not lines[:, 0].any()
-    return lines[:, 1:]
 
 
 def test_a_short_series_gives_its_matrix(one_device):
@@ -158,17 +138,6 @@ def test_progress_is_told(one_device):
     assert told[-1] == (500, 500, "rows")
     with pytest.raises(InputError, match="progress='yes': a function"):
         pyedmcl.distance_plot(wave(500), progress="yes", device=one_device)
-
-
-def test_png_is_what_was_given():
-    grey = np.random.default_rng(0).integers(0, 256, (7, 13), dtype=np.uint8)
-    np.testing.assert_array_equal(read_png(png_bytes(grey)), grey)
-
-
-def test_png_is_read_by_others(tmp_path):
-    image = pytest.importorskip("matplotlib.image", reason="matplotlib is not installed; pip install 'pyedmcl[plot]'")
-    grey = np.arange(256, dtype=np.uint8).reshape(8, 32)
-    np.testing.assert_array_equal(np.rint(255 * image.imread(save_png(grey, tmp_path / "g.png"))), grey)
 
 
 def test_saved_plot_has_time_to_the_right_and_upwards(tmp_path):
