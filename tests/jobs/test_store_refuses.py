@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from store_helpers import N, chunks, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import InputError, StoreError, StoreForeignError, StoreMismatchError, StoreWriteError
 from pyedmcl.jobs import XmapStore, open_store
-
 
 
 def test_foreign_paths_are_left_alone(tmp_path):
