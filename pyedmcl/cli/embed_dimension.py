@@ -64,14 +64,14 @@ def embed_dimension(
     check_pictures(plot)
     labels = load_groups(input, chosen_columns, groups, dataset)
     series = load(input, chosen_columns, time_column, dataset)
-    goal = None if target is None else load(input, [target], time_column, dataset)
+    target_series = None if target is None else load(input, [target], time_column, dataset)
     import numpy as np
 
     import pyedmcl
 
     with client_at(client) as workers, talk.progress("finding E") as report:
         result = pyedmcl.embed_dimension(
-            series, target=goal, E_max=E_max,
+            series, target=target_series, E_max=E_max,
             E_rule=parse_rule(E_rule), tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             groups=labels, regular=regular, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), progress=report, neighbors=neighbors, recall=recall, dtype=dtype,

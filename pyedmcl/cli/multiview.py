@@ -69,10 +69,10 @@ def multiview(
     check_pictures(picture)
     names = parse_columns(columns)
     # Digits count the columns of the file, so that one series may be asked for in two ways.
-    aimed = load(input, [target], time_column, dataset).names[0]
+    target_name = load(input, [target], time_column, dataset).names[0]
     series = load(input, names, time_column, dataset)
     used = None if names is None else list(series.names)
-    if names is not None and aimed not in series.names:
+    if names is not None and target_name not in series.names:
         series = load(input, [*names, target], time_column, dataset)
     import numpy as np
 
@@ -80,7 +80,7 @@ def multiview(
 
     with talk.progress("predicting") as report:
         result = pyedmcl.multiview(
-            series, aimed, D=D, E=E, tau=tau, Tp=Tp, knn=knn, n_views=views, exclusion_radius=exclusion_radius,
+            series, target_name, D=D, E=E, tau=tau, Tp=Tp, knn=knn, n_views=views, exclusion_radius=exclusion_radius,
             exclude_target=exclude_target, columns=used, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), progress=report, dtype=dtype,
             regular=regular, device=device,
@@ -93,10 +93,10 @@ def multiview(
     skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}
     words = ", ".join(f"{name} = {value:.5g}" for name, value in skill.items())
     where = f"; predictions in {output}" if output is not None else ""
-    talk.summary(f"{aimed}: {words} from the best {len(result.views)} of {result.n_tried:,} views{where}")
+    talk.summary(f"{target_name}: {words} from the best {len(result.views)} of {result.n_tried:,} views{where}")
     talk.table(["view", "rho of the library"], [[" ".join(view), f"{rho:.4f}"] for view, rho in
                                                 zip(result.views, result.view_rho, strict=True)])  # fmt: skip
-    talk.document({"target": aimed, "D": result.E, "E": E, **skill, "n_tried": result.n_tried,
+    talk.document({"target": target_name, "D": result.E, "E": E, **skill, "n_tried": result.n_tried,
                    "views": [{"coordinates": list(view), "rho": rho} for view, rho in
                              zip(result.views, result.view_rho.tolist(), strict=True)],
                    "output": None if output is None else str(output)})  # fmt: skip

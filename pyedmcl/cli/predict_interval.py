@@ -52,12 +52,13 @@ def predict_interval(
     check_result(output)
     check_pictures(picture)
     steps = parse_integers(Tp, "--Tp")
-    _, states, goal = chosen(input, column, target, time_column, dataset)
+    _, states, target_series = chosen(input, column, target, time_column, dataset)
     import pyedmcl
 
     with talk.progress("predicting") as report:
         result = pyedmcl.predict_interval(
-            states, target=goal, Tp=steps, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
+            states, target=target_series, Tp=steps, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius,
+            embedded=embedded,
             lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), progress=report, dtype=dtype,
             regular=regular, device=device,
         )  # fmt: skip
@@ -66,7 +67,7 @@ def predict_interval(
         write_result(output, result, _HEADER, rows)
     if picture is not None:
         result.plot(str(picture))
-    what = (goal or states).names[0]
+    what = (target_series or states).names[0]
     best = "no skill is defined" if result.best is None else f"best at Tp = {result.best}"
     talk.summary(f"{'+'.join(states.names)} -> {what}, E = {result.E}: {best}")
     if not quiet:

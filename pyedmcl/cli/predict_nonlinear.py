@@ -63,14 +63,14 @@ def predict_nonlinear(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
     check_pictures(picture)
-    _, embedded_series, goal = chosen(input, column, target, time_column, dataset)
+    _, embedded_series, target_series = chosen(input, column, target, time_column, dataset)
     import pyedmcl
 
     from ..edm.forecasts.predict_nonlinear import THETAS
 
     with talk.progress("fitting") as report:
         result = pyedmcl.predict_nonlinear(
-            embedded_series, target=goal, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius,
+            embedded_series, target=target_series, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius,
             embedded=embedded, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
             theta=THETAS if theta is None else parse_thetas(theta), progress=report, dtype=dtype,
             regular=regular, device=device,

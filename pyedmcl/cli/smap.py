@@ -125,14 +125,15 @@ def smap(
     check_pictures(picture, coefficients)
     thetas = parse_thetas(theta)
     labels = load_groups(input, parse_columns(column), groups, dataset, needed="--column")
-    series, embedded_series, goal = chosen(input, column, target, time_column, dataset)
+    series, embedded_series, target_series = chosen(input, column, target, time_column, dataset)
     import numpy as np
 
     import pyedmcl
 
     with talk.progress("fitting") as report:
         result = pyedmcl.smap(
-            embedded_series, target=goal, E=E, tau=tau, Tp=Tp, theta=thetas, knn=knn, exclusion_radius=exclusion_radius,
+            embedded_series, target=target_series, E=E, tau=tau, Tp=Tp, theta=thetas, knn=knn,
+            exclusion_radius=exclusion_radius,
             solver=solver, alpha=alpha, embedded=embedded, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), groups=labels, generate_steps=generate, progress=report,
             regular=regular, dtype=dtype, device=device,
@@ -144,7 +145,7 @@ def smap(
     if coefficients is not None:
         result.plot_coefficients(str(coefficients))
     where = f"; predictions in {output}" if output is not None else ""
-    what = (goal or embedded_series).names[0]
+    what = (target_series or embedded_series).names[0]
     skills = []
     for one in (result.at(float(value)) for value in np.atleast_1d(result.theta)):
         n = int((np.isfinite(one.predicted) & np.isfinite(one.observed)).sum())

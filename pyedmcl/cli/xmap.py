@@ -118,7 +118,7 @@ def xmap(
     _check_output(output, spans is not None)
     labels = load_groups(input, chosen_columns, groups, dataset)
     series = load(input, chosen_columns, time_column, dataset)
-    aimed = None if targets is None else targets_of(input, targets, time_column, dataset)
+    target_series = None if targets is None else targets_of(input, targets, time_column, dataset)
     flat = list(series.constant)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     if flat:
@@ -129,7 +129,7 @@ def xmap(
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
-            series, targets=aimed, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
+            series, targets=target_series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             method=method, theta=theta, ridge=ridge, E_max=E_max,
             E_rule=parse_rule(E_rule), groups=labels, regular=regular, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), folds=folds, windows=spans, skill=skill, keep=keep,

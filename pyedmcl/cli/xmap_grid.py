@@ -100,13 +100,13 @@ def xmap_grid(
     as_tolerance(saturation, "saturation")
     labels = load_groups(input, chosen_columns, groups, dataset)
     series = load(input, chosen_columns, time_column, dataset)
-    aimed = None if targets is None else targets_of(input, targets, time_column, dataset)
+    target_series = None if targets is None else targets_of(input, targets, time_column, dataset)
     import pyedmcl
 
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         grid = pyedmcl.xmap_grid(
             series, E=dims, tau=lags if len(lags) > 1 else lags[0], Tp=steps if len(steps) > 1 else steps[0],
-            theta=thetas, targets=aimed, groups=labels, regular=regular,
+            theta=thetas, targets=target_series, groups=labels, regular=regular,
             exclusion_radius=exclusion_radius, knn=knn, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), folds=folds,
             out=output, resume=resume, join=join, part=part,

@@ -184,8 +184,8 @@ def _map_fits(
     x = np.asarray(series, np.float64)
     n, n_series = x.shape
     which = list(range(n_series) if libraries is None else libraries)
-    aimed = np.arange(n) + Tp
-    inside = (aimed >= 0) & (aimed < n)
+    target_row = np.arange(n) + Tp
+    inside = (target_row >= 0) & (target_row < n)
 
     def pairs() -> Iterator[tuple[int, int, Fit, Doubles, Doubles]]:
         for place, library in enumerate(which):
@@ -193,7 +193,7 @@ def _map_fits(
                 states = np.full((n, dim), np.nan)
                 for lag in range(dim):
                     states[lag * tau :, lag] = x[: n - lag * tau, library]
-                target = np.where(inside, x[np.where(inside, aimed, 0), column], np.nan)
+                target = np.where(inside, x[np.where(inside, target_row, 0), column], np.nan)
                 rows = np.flatnonzero(np.isfinite(states).all(axis=1) & inside)
                 rows_left = rows[np.isfinite(target[rows])]
                 fit = smap_rows(

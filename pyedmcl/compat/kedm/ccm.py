@@ -54,7 +54,7 @@ def ccm(
     InputError
         An argument cannot be used.
     """
-    series, goal, sizes, samples, number = _checked(lib, target, lib_sizes, sample, seed, "ccm")
+    series, target_values, sizes, samples, number = _checked(lib, target, lib_sizes, sample, seed, "ccm")
     real("accuracy must be between zero and one: accuracy", accuracy, "a number in (0, 1]", lambda a: 0 < a <= 1)
     E, tau, Tp = embedding(E, tau, Tp, "ccm")
     check_rows(len(series), len(series), E, tau, Tp, E + 1)
@@ -63,7 +63,7 @@ def ccm(
     for place, size in enumerate(sizes):
         # kEDM marks the steps of targets; a row is the step of its state.
         members[place, :, : n - Tp] = generator.samples(n, size, samples)[:, Tp:]
-    return _means(series, goal, members, E, tau, Tp)
+    return _means(series, target_values, members, E, tau, Tp)
 
 
 def ccm_naive(
@@ -88,7 +88,7 @@ def ccm_naive(
     InputError
         An argument cannot be used.
     """
-    series, goal, sizes, samples, number = _checked(lib, target, lib_sizes, sample, seed, "ccm_naive")
+    series, target_values, sizes, samples, number = _checked(lib, target, lib_sizes, sample, seed, "ccm_naive")
     E, tau, Tp = embedding(E, tau, Tp, "ccm_naive")
     check_rows(len(series), len(series), E, tau, Tp, E + 1)
     generator, n, first = Generator(number), len(series), (E - 1) * tau
@@ -96,18 +96,20 @@ def ccm_naive(
     members = np.zeros((len(sizes), samples, n), bool)
     for place, size in enumerate(sizes):
         members[place, :, first : first + rows] = generator.samples(rows, size, samples)
-    return _means(series, goal, members, E, tau, Tp)
+    return _means(series, target_values, members, E, tau, Tp)
 
 
 def _checked(
     lib: Any, target: Any, lib_sizes: Any, sample: Any, seed: Any, name: str
 ) -> tuple[Floats, Floats, list[int], int, int]:
-    series, goal = numbers(lib, "lib", name), numbers(target, "target", name)
-    if series.ndim != 1 or goal.ndim != 1:
-        raise InputError(f"lib and target must be 1D arrays: {name} got shapes {series.shape} and {goal.shape}")
-    if len(series) != len(goal):
+    series, target_values = numbers(lib, "lib", name), numbers(target, "target", name)
+    if series.ndim != 1 or target_values.ndim != 1:
         raise InputError(
-            f"lib and target must have same number of time steps: {name} got {len(series)} and {len(goal)}"
+            f"lib and target must be 1D arrays: {name} got shapes {series.shape} and {target_values.shape}"
+        )
+    if len(series) != len(target_values):
+        raise InputError(
+            f"lib and target must have same number of time steps: {name} got {len(series)} and {len(target_values)}"
         )
     sizes = whole_numbers(lib_sizes, "lib_sizes", name)
     if any(size < 1 for size in sizes):
@@ -120,7 +122,7 @@ def _checked(
     samples = draws(f"{name}: sample", samples)
     # The masks of sub-libraries, and copies of them on their way to the device.
     room(f"{name}: sample", (len(sizes), samples, len(series)), np.float32)
-    return series, goal, sizes, samples, whole(seed, "seed", name)
+    return series, target_values, sizes, samples, whole(seed, "seed", name)
 
 
 def _means(lib: Floats, target: Floats, members: Mask, E: int, tau: int, Tp: int) -> list[float]:

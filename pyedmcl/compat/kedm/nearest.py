@@ -25,14 +25,14 @@ def same(lib: Floats, pred: Floats) -> bool:
 
 
 def nearest(
-    lib: Floats, pred: Floats, goal: Doubles, E: int, tau: int, Tp: int, own: bool
+    lib: Floats, pred: Floats, target_values: Doubles, E: int, tau: int, Tp: int, own: bool
 ) -> tuple[Rows, Doubles]:
     """The E + 1 nearest library rows of each embedded row of ``pred``.
 
     Parameters
     ----------
     lib, pred : ndarray (n, columns), (m, columns)
-    goal : ndarray (n,)
+    target_values : ndarray (n,)
         What is predicted; rows that lead to a gap are no neighbours.
     E, tau, Tp : int
     own : bool
@@ -44,14 +44,14 @@ def nearest(
         Infinite distances where there are fewer.
     """
     k, first = E + 1, (E - 1) * tau
-    has_goal = np.zeros(len(lib), bool)
-    has_goal[: len(lib) - Tp] = np.isfinite(goal[Tp : len(lib)])
+    has_target = np.zeros(len(lib), bool)
+    has_target[: len(lib) - Tp] = np.isfinite(target_values[Tp : len(lib)])
     enough = min(k if own else k + _FEW, MOST_NEIGHBOURS)
     problem = Projection(
-        library=lib, query=lib if own else pred, goal=goal, lags=E, tau=tau, Tp=Tp, k=enough,
+        library=lib, query=lib if own else pred, target_values=target_values, lags=E, tau=tau, Tp=Tp, k=enough,
         exclusion_radius=0 if own else -1, library_mask=None, rows=np.empty(0, np.int64), observed=np.empty(0),
     )  # fmt: skip
-    rows, distance = _search(problem, has_goal)
+    rows, distance = _search(problem, has_target)
     rows, distance = rows[first:], distance[first:]
     if own:
         return rows, distance
@@ -63,7 +63,7 @@ def nearest(
     order = nearest_first(distance)
     short = np.isinf(distance).sum(axis=1) > _FEW  # more twins than were allowed for, or few rows at all
     rows, distance = np.take_along_axis(rows, order, 1)[:, :k], np.take_along_axis(distance, order, 1)[:, :k]
-    library_rows = np.flatnonzero(has_goal & np.isfinite(states).all(axis=1))
+    library_rows = np.flatnonzero(has_target & np.isfinite(states).all(axis=1))
     _on_host(states, query_states, library_rows, np.flatnonzero(short), rows, distance)
     return rows, distance
 

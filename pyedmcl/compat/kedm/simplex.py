@@ -49,18 +49,20 @@ def simplex(lib: Any, pred: Any, *, target: Any = None, E: int = 1, tau: int = 1
     E, tau, Tp = embedding(E, tau, Tp, "simplex")
     if target is None and library.ndim == 2:
         raise InputError(f"simplex: target=None; lib has shape {library.shape}, so the series to predict must be given")
-    goal = library if target is None else check_target(target, len(library), "simplex")
-    return predict(library, query, goal, E, tau, Tp).astype(np.float32)
+    target_values = library if target is None else check_target(target, len(library), "simplex")
+    return predict(library, query, target_values, E, tau, Tp).astype(np.float32)
 
 
 def check_target(target: Any, least: int, function: str) -> Floats:
     """A series at least as long as the library."""
-    goal = numbers(target, "target", function)
-    if goal.ndim != 1:
-        raise InputError(f"target must be a 1D array: {function} got shape {goal.shape}")
-    if len(goal) < least:
-        raise InputError(f"lib must have no more time steps than target: {function} got {least} and {len(goal)}")
-    return goal
+    target_values = numbers(target, "target", function)
+    if target_values.ndim != 1:
+        raise InputError(f"target must be a 1D array: {function} got shape {target_values.shape}")
+    if len(target_values) < least:
+        raise InputError(
+            f"lib must have no more time steps than target: {function} got {least} and {len(target_values)}"
+        )
+    return target_values
 
 
 def predict(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int) -> Doubles:
@@ -69,8 +71,9 @@ def predict(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int
     if lib.ndim == 2 and lib.shape[1] != pred.shape[1]:
         raise InputError(f"simplex: lib has {lib.shape[1]} columns and pred {pred.shape[1]}; they must be the same")
     same_series = same(lib, pred)
-    goal = target.astype(np.float64)
-    rows, distance = nearest(lib.reshape(len(lib), -1), pred.reshape(len(pred), -1), goal, E, tau, Tp, same_series)
+    target_values = target.astype(np.float64)
+    library, query = lib.reshape(len(lib), -1), pred.reshape(len(pred), -1)
+    rows, distance = nearest(library, query, target_values, E, tau, Tp, same_series)
     present = np.isfinite(distance)
     shortest = np.where(present, distance, np.inf).min(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -78,7 +81,7 @@ def predict(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int
     weight = np.where(present, np.maximum(np.exp(-ratio), _FLOOR), 0.0)
     with np.errstate(invalid="ignore"):
         # A target may be long, and its gaps are no neighbours' affair.
-        out: Doubles = (weight * np.where(present, goal[rows + Tp], 0.0)).sum(axis=1) / weight.sum(axis=1)
+        out: Doubles = (weight * np.where(present, target_values[rows + Tp], 0.0)).sum(axis=1) / weight.sum(axis=1)
     return out
 
 
@@ -119,8 +122,9 @@ def eval_simplex(lib: Any, pred: Any, *, target: Any = None, E: int = 1, tau: in
     library, query = numbers(lib, "lib", name), numbers(pred, "pred", name)
     check_flat(library, query, function=name)
     E, tau, Tp = embedding(E, tau, Tp, name)
-    goal = library if target is None else check_target(target, len(library), name)
-    return skill(predict(library, query, goal, E, tau, Tp), query if target is None else goal, E, tau, Tp)
+    target_values = library if target is None else check_target(target, len(library), name)
+    predicted = predict(library, query, target_values, E, tau, Tp)
+    return skill(predicted, query if target is None else target_values, E, tau, Tp)
 
 
 def edim(timeseries: Any, E_max: int = 20, tau: int = 1, Tp: int = 1) -> int:

@@ -45,8 +45,8 @@ def smap(
     InputError
         An argument cannot be used.
     """
-    library, query, goal, E, tau, Tp = _checked(lib, pred, target, E, tau, Tp, "smap")
-    return fit(library, query, goal, E, tau, Tp, theta, "smap").astype(np.float32)
+    library, query, target_values, E, tau, Tp = _checked(lib, pred, target, E, tau, Tp, "smap")
+    return fit(library, query, target_values, E, tau, Tp, theta, "smap").astype(np.float32)
 
 
 def eval_smap(
@@ -68,9 +68,9 @@ def eval_smap(
     InputError
         An argument cannot be used.
     """
-    library, query, goal, E, tau, Tp = _checked(lib, pred, target, E, tau, Tp, "eval_smap")
-    predicted = fit(library, query, goal, E, tau, Tp, theta, "eval_smap")
-    return skill(predicted, query if target is None else goal, E, tau, Tp)
+    library, query, target_values, E, tau, Tp = _checked(lib, pred, target, E, tau, Tp, "eval_smap")
+    predicted = fit(library, query, target_values, E, tau, Tp, theta, "eval_smap")
+    return skill(predicted, query if target is None else target_values, E, tau, Tp)
 
 
 def _checked(
@@ -82,14 +82,14 @@ def _checked(
     check_rows(len(library), len(query), E, tau, Tp, E + 1)
     if target is None:
         return library, query, library, E, tau, Tp
-    goal = numbers(target, "target", name)
-    if goal.ndim != 1:
-        raise InputError(f"target must be a 1D array: {name} got shape {goal.shape}")
-    if len(goal) != len(library):
+    target_values = numbers(target, "target", name)
+    if target_values.ndim != 1:
+        raise InputError(f"target must be a 1D array: {name} got shape {target_values.shape}")
+    if len(target_values) != len(library):
         raise InputError(
-            f"lib and target must have same number of time steps: {name} got {len(library)} and {len(goal)}"
+            f"lib and target must have same number of time steps: {name} got {len(library)} and {len(target_values)}"
         )
-    return library, query, goal, E, tau, Tp
+    return library, query, target_values, E, tau, Tp
 
 
 def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, theta: Any, name: str) -> Doubles:
@@ -101,8 +101,8 @@ def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, th
     first, n = (E - 1) * tau, len(lib)
     states = embed(lib.reshape(-1, 1).astype(np.float64), E, tau)[first : n - Tp]
     query_states = embed(pred.reshape(-1, 1).astype(np.float64), E, tau)[first:]
-    goal = target[first + Tp :].astype(np.float64)
-    present = np.isfinite(states).all(axis=1) & np.isfinite(goal)
+    target_values = target[first + Tp :].astype(np.float64)
+    present = np.isfinite(states).all(axis=1) & np.isfinite(target_values)
     if present.sum() < 1:
         raise InputError(f"{name}: every library row touches a gap; fill gaps or take a longer lib")
     kept = np.flatnonzero(present)
@@ -117,7 +117,7 @@ def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, th
         rows = np.setdiff1d(kept, barred)
         if not len(rows):
             continue
-        engine = LocalFits(executor, states[rows], goal[rows], rows, exclusion_radius=0, dtype="float32")
+        engine = LocalFits(executor, states[rows], target_values[rows], rows, exclusion_radius=0, dtype="float32")
         try:
             # The mean is over all rows in kEDM, over the neighbours in the engine, which theta can make up for.
             for count in (0, 1) if not barred else (len(barred),):

@@ -128,8 +128,8 @@ def CCM(
     valid = frames.mask(validLib, len(data), "CCM")
     rho = np.array([
         _direction(data, library, data[library] if embedded else Embed(data, E=E, tau=tau, columns=library),
-                   future(frames.doubles(data[goal[0]], "CCM"), Tp), valid, to_draw)
-        for library, goal in ((one, other), (other, one))
+                   future(frames.doubles(data[targets[0]], "CCM"), Tp), valid, to_draw)
+        for library, targets in ((one, other), (other, one))
     ])  # fmt: skip
     mean = means(rho)
     ways = [f"{one[0]}:{other[0]}", f"{other[0]}:{one[0]}"]
@@ -215,7 +215,7 @@ def sampled_skill(
         library_states = given_states(states, k=count, Tp=0, exclusion_radius=to_draw.radius, dtype=dtype)
         engine = SampledSkill(executor, library_states, future_targets, least=count)
         try:
-            pairs = [CcmPair(0, goal, (0, 0)) for goal in range(len(future_targets))]
+            pairs = [CcmPair(0, target_index, (0, 0)) for target_index in range(len(future_targets))]
             out[:, place] = engine.skill(pairs, [drawn], samples, 0, shared)[:, 0]
         finally:
             engine.release()

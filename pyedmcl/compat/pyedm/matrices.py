@@ -116,13 +116,13 @@ def EmbedDim_Columns(
     lib, pred = (frames.rows_or(rows, [1, len(data)]) for rows in (lib, pred))
     rows = []
     for column in _features(data, noTime):
-        goal = column if target is None else target
+        target_column = column if target is None else target
         skills: list[tuple[int, float]] = []
         for E in range(minE, maxE + 1):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 try:
-                    rho = skill(Simplex(data, [column], [goal], lib, pred, E=E, Tp=Tp, tau=tau,
+                    rho = skill(Simplex(data, [column], [target_column], lib, pred, E=E, Tp=Tp, tau=tau,
                                         exclusionRadius=exclusionRadius, validLib=validLib, noTime=noTime))  # fmt: skip
                 except InputError:  # too short for this E
                     continue
@@ -134,7 +134,7 @@ def EmbedDim_Columns(
         if firstMax:
             skills = skills[-1:]
         best = max(skills, key=lambda pair: (pair[1], -pair[0]), default=(0, float("nan")))
-        rows.append((column, goal, np.uint16(best[0]), np.float32(round(best[1], 4))))
+        rows.append((column, target_column, np.uint16(best[0]), np.float32(round(best[1], 4))))
     table = frames.pandas().DataFrame(rows, columns=["column", "target", "E", "rho"])
     if outputFile:
         table.to_csv(outputFile, index=False) if outputFile.endswith(".csv") else table.to_feather(outputFile)

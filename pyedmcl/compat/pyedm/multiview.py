@@ -81,7 +81,7 @@ def Multiview(
     """
     data = frames.frame(dataFrame, "Multiview")
     chosen = frames.names(columns, "columns", "Multiview", data)
-    goal = frames.names(target, "target", "Multiview", data)
+    targets = frames.names(target, "target", "Multiview", data)
     n = len(data)
     flags = [bool(frames.numbers(rows, name, "Multiview")) for rows, name in ((lib, "lib"), (pred, "pred"))]
     if not any(flags) and trainLib:
@@ -95,15 +95,15 @@ def Multiview(
         warn(f"Multiview: D={dims} is more than the {len(chosen) * E} coordinates there are, which are taken",
              UserWarning)  # fmt: skip
         dims = len(chosen) * E
-    used = [name for name in chosen if not (excludeTarget and name in goal)]
+    used = [name for name in chosen if not (excludeTarget and name in targets)]
     if not used:
         raise InputError("Multiview: excludeTarget=True leaves no column")
     table = Embed(data, E=E, tau=tau, columns=used)
     if dims > table.shape[1]:
         left = table.shape[1]
         raise InputError(f"Multiview: D={dims} is more than the {left} coordinates that excludeTarget=True leaves")
-    aimed = f"{goal[0]}(t-0)"
-    whole = table if aimed in table else table.assign(**{aimed: data[goal[0]].to_numpy()})
+    now = f"{targets[0]}(t-0)"
+    whole = table if now in table else table.assign(**{now: data[targets[0]].to_numpy()})
     task = MultiviewTask(dims, Tp, multiview, list(itertools.combinations(table.columns, dims)))
     if task.multiview < 1:
         task.multiview = math.isqrt(len(task.combos))
@@ -112,7 +112,7 @@ def Multiview(
         task.multiview = len(task.combos)
 
     def project(view: tuple[str, ...], rows: Any) -> Any:
-        return Simplex(whole, list(view), [aimed], lib, rows, E=dims, Tp=Tp, tau=tau, exclusionRadius=exclusionRadius,
+        return Simplex(whole, list(view), [now], lib, rows, E=dims, Tp=Tp, tau=tau, exclusionRadius=exclusionRadius,
                        embedded=True, noTime=True)  # fmt: skip
 
     ranked = np.array([skill(project(view, lib if trainLib else pred)) for view in task.combos])

@@ -82,7 +82,7 @@ def make_task(
     """
     data = frames.frame(dataFrame, name)
     n = len(data)
-    chosen, goal = frames.names(columns, "columns", name, data), frames.names(target, "target", name, data)
+    chosen, targets = frames.names(columns, "columns", name, data), frames.names(target, "target", name, data)
     if embedded:
         E = len(chosen)
     elif tau == 0:
@@ -95,11 +95,11 @@ def make_task(
         raise InputError(f"{name}: Tp={Tp} leads beyond all {n} rows")
     room(f"{name}: knn", (n, max(knn, 1)))
     task = kind(
-        name=name, Data=data, columns=chosen, target=goal, E=E, Tp=Tp, knn=knn, tau=tau,
+        name=name, Data=data, columns=chosen, target=targets, E=E, Tp=Tp, knn=knn, tau=tau,
         exclusionRadius=exclusionRadius, embedded=embedded, noTime=noTime, validLib=frames.mask(validLib, n, name),
         lib=frames.pairs(lib, "lib", name, n), pred=frames.pairs(pred, "pred", name, n),
     )  # fmt: skip
-    task.targetVec = frames.doubles(data[goal[0]], name)
+    task.targetVec = frames.doubles(data[targets[0]], name)
     task.time = np.arange(1, n + 1) if noTime else data.iloc[:, 0].to_numpy()
     task.Embedding = data[chosen] if embedded else Embed(data, E=E, tau=tau, columns=chosen)
     task.states = frames.doubles(task.Embedding, name)

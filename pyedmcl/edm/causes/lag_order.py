@@ -44,10 +44,10 @@ def z_of_lags(estimates: Doubles, values: NDArray[Any], cause: NDArray[np.int_],
         sides = []
         for begin in (0, n):
             rows = range(begin + few.begin, begin + few.end)
-            goals = [values[:, cause[row]].astype(np.float64) for row in rows]
+            targets = [values[:, cause[row]].astype(np.float64) for row in rows]
             sides.append((
                 np.stack([_at_states(estimates[row], int(Tp[row])) for row in rows]),
-                np.stack([_at_states(goal, int(Tp[row])) for row, goal in zip(rows, goals, strict=True)]),
+                np.stack([_at_states(target, int(Tp[row])) for row, target in zip(rows, targets, strict=True)]),
             ))  # fmt: skip
         z[few.begin : few.end] = z_of_difference(*sides)
     return z
@@ -77,9 +77,9 @@ def z_of_difference(first: tuple[Doubles, Doubles], second: tuple[Doubles, Doubl
     return np.where(n >= _LEAST_ROWS, z, np.nan)
 
 
-def _influence(estimate: Doubles, goal: Doubles, there: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+def _influence(estimate: Doubles, target: Doubles, there: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
     """Fisher's z (n_pairs,) of a correlation, and what each row adds to it (n_pairs, n_rows)."""
-    a, b = _standard(estimate, there), _standard(goal, there)
+    a, b = _standard(estimate, there), _standard(target, there)
     rho = np.clip((a * b).sum(axis=1) / there.sum(axis=1), -_NEARLY_ONE, _NEARLY_ONE)
     added = (a * b - rho[:, None] * (a * a + b * b) / 2) / (1 - rho[:, None] ** 2)
     return np.arctanh(rho), added

@@ -136,11 +136,11 @@ def partial_skill(
     for number, link in enumerate(links):
         skills.append(np.full((rho.shape[1], len(link.given)), np.nan))
         for t, column in enumerate(columns_of(link.cause)):
-            goal, estimate = targets[:, column], estimates[direct[number][t]]
+            target_values, estimate = targets[:, column], estimates[direct[number][t]]
             indirect_estimates = [indirect[places[t]] for places in via[number]]
-            rho[number, t] = pearson(estimate, goal)
-            partial[number, t] = partial_correlation(goal, estimate, indirect_estimates)
-            skills[number][t] = [pearson(other, goal) for other in indirect_estimates]
+            rho[number, t] = pearson(estimate, target_values)
+            partial[number, t] = partial_correlation(target_values, estimate, indirect_estimates)
+            skills[number][t] = [pearson(other, target_values) for other in indirect_estimates]
     return PartialSkill(rho, partial, skills), record.joined(new_record)
 
 

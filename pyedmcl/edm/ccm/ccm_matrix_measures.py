@@ -46,13 +46,15 @@ def measured(
     skill = np.empty((len(pairs), len(sizes), p.sample))
     parameters = {}
     for number, pair in enumerate(pairs):
-        goal = targets.values[pair[Of.TARGET]]
-        observed = goal if rows is None else np.where(rows.predicted_mask(len(goal)), goal, np.nan)
+        target_values = targets.values[pair[Of.TARGET]]
+        observed = target_values
+        if rows is not None:
+            observed = np.where(rows.predicted_mask(len(observed)), observed, np.nan)
         library = states.library[pair[Of.LIBRARY]][None]
         query = library if states.query is states.library else states.query[pair[Of.LIBRARY]][None]
         members = draws.drawn(pair[None], sizes, p.sample, p.seed)[0]
         for place in np.ndindex(members.shape[:2]):
-            projector = Projector(draws.executor, states.problem, goal, members[place])
+            projector = Projector(draws.executor, states.problem, target_values, members[place])
             try:
                 predicted = projector.predict(library, query)[0][0]
                 parameters = {"knn": projector.searcher.parameters}

@@ -201,22 +201,22 @@ def multiview(
             for name, given in (("lib_range", lib_range), ("valid_lib", valid_lib), ("pred_range", pred_range))
         )
     n, first = series.n_steps, (E - 1) * tau
-    goal = series.values[:, target_column].astype(np.float64)
+    target_values = series.values[:, target_column].astype(np.float64)
     k = arguments.count("knn", knn) or dims + 1
     library_mask = ranges.library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
     drawn = np.ones(n, bool) if library_mask is None else library_mask
     training = np.flatnonzero(drawn & (np.arange(n) >= first))
-    check_library(series.values[:, used], goal, E, tau, Tp, library_mask, None if knn is None else k, "data")
+    check_library(series.values[:, used], target_values, E, tau, Tp, library_mask, None if knn is None else k, "data")
     rows = ranges.prediction_rows(n, first, pred_range)
     states = embed(condition_together(series.values[:, used], dtype), E, tau)
     views = tuple(itertools.combinations(range(len(names)), dims))
     runner = arguments.runner_on(device, dtype, client)
-    ranking = ViewsProblem(states, goal, views, k, Tp, radius, library_mask, dtype, training)
+    ranking = ViewsProblem(states, target_values, views, k, Tp, radius, library_mask, dtype, training)
     best, view_rho = _best_views(ranking, n_best, runner)
     predicted = best.result()
     record = runner.run(best, ArraySink(best.blocks(runner.devices), [predicted]))
     predicted = predicted[:, rows]
-    observed = ranges.observed_at(goal, rows, Tp)
+    observed = ranges.observed_at(target_values, rows, Tp)
     scaled, exponent = near_one(predicted)
     mean, variance = np.ldexp(scaled.mean(axis=0), exponent), squares(scaled.var(axis=0), exponent)
     mae, rmse = scores.errors(mean, observed)

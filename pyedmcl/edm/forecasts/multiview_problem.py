@@ -32,7 +32,7 @@ class ViewsProblem:
     ----------
     states : ndarray (n_steps, n_coordinates)
         All coordinates, conditioned together.
-    goal : ndarray (n_steps,)
+    target_values : ndarray (n_steps,)
         The series that is predicted.
     views : tuple of tuple of int
         The coordinates of each view.
@@ -46,7 +46,7 @@ class ViewsProblem:
     """
 
     states: NDArray[np.float64]
-    goal: Doubles
+    target_values: Doubles
     views: tuple[tuple[int, ...], ...]
     k: int
     Tp: int
@@ -90,7 +90,7 @@ class ViewsEngine:
     def __init__(self, problem: ViewsProblem, executor: Executor) -> None:
         p, n = problem, len(problem.states)
         self._problem = problem
-        self._future = future(p.goal, p.Tp)
+        self._future = future(p.target_values, p.Tp)
         self._search = coordinate_problem(len(p.views[0]), p.k, p.Tp, p.exclusion_radius, n, n, p.dtype)
         self._projector = Projector(executor, self._search, self._future, p.library_mask)
         self._batch = max(int(budget(executor.info).total // 16 // (self._search.stride(n) * self._search.itemsize)), 1)

@@ -38,7 +38,7 @@ class Projection:
     ----------
     library, query : ndarray (n, columns), (m, columns)
         Series, of which each column is embedded; ``query`` is ``library`` where a series predicts itself.
-    goal : ndarray (n,) of float64
+    target_values : ndarray (n,) of float64
         The series whose values are predicted.
     lags : int
         Lags of each column; 1 where the columns are the coordinates.
@@ -59,7 +59,7 @@ class Projection:
 
     library: NDArray[Any]
     query: NDArray[Any]
-    goal: Doubles
+    target_values: Doubles
     lags: int
     tau: int
     Tp: int
@@ -122,24 +122,25 @@ def prepare(
     sides = sides_of(series, groups, pred, target, options, lags=lags, tau=tau, Tp=Tp, quiet=quiet)
     library = sides.library.values
     if not gaps_only:
-        check_library(library, sides.goal, lags, tau, Tp, sides.library_mask, None if options.knn is None else k, "lib")
+        given_k = None if options.knn is None else k
+        check_library(library, sides.target_values, lags, tau, Tp, sides.library_mask, given_k, "lib")
     return Projection(
-        library=library, query=library if pred is None else sides.asked.values, goal=sides.goal, lags=lags, tau=tau,
-        Tp=Tp, k=k, exclusion_radius=sides.exclusion_radius, library_mask=sides.library_mask, rows=sides.rows,
-        observed=sides.observed, layout=sides.layout, extent=sides.library.extent,
+        library=library, query=library if pred is None else sides.asked.values, target_values=sides.target_values,
+        lags=lags, tau=tau, Tp=Tp, k=k, exclusion_radius=sides.exclusion_radius, library_mask=sides.library_mask,
+        rows=sides.rows, observed=sides.observed, layout=sides.layout, extent=sides.library.extent,
     )  # fmt: skip
 
 
 def check_library(
-    values: NDArray[Any], goal: Doubles, lags: int, tau: int, Tp: int, library_mask: Mask | None, knn: int | None,
-    what: str,
+    values: NDArray[Any], target_values: Doubles, lags: int, tau: int, Tp: int, library_mask: Mask | None,
+    knn: int | None, what: str,
 ) -> None:  # fmt: skip
     """Refuse a library without any row, or with fewer than the neighbours that were asked for by number.
 
     Parameters
     ----------
     values : ndarray (n, columns)
-    goal : ndarray (n,)
+    target_values : ndarray (n,)
     knn : int or None
         None where the caller named none: then those there are count.
 
@@ -149,7 +150,7 @@ def check_library(
     """
     first = (lags - 1) * tau
     complete = np.isfinite(values).all(axis=1)
-    mask = np.isfinite(future(goal, Tp))
+    mask = np.isfinite(future(target_values, Tp))
     mask[:first] = False
     if not complete.all():
         for e in range(lags):
@@ -193,7 +194,7 @@ def together(p: Projection) -> tuple[Any, ...] | None:
     """What must be equal for projections to share a search; None for one that cannot."""
     if p.query is not p.library or p.library.shape[1] != 1 or p.library_mask is not None or p.layout is not None:
         return None
-    if not (np.isfinite(p.library).all() and np.isfinite(p.goal).all()):
+    if not (np.isfinite(p.library).all() and np.isfinite(p.target_values).all()):
         return None
     return len(p.library), p.library.dtype, p.lags, p.tau, p.Tp, p.k, p.exclusion_radius
 
@@ -206,7 +207,7 @@ def project_alike(
     ready = condition(np.concatenate([one.library for one in projections], axis=1), dtype).values
     search = delay_problem(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, n, dtype)
     library, query = lay_out_in_itself(ready, search)
-    targets = future(np.array([one.goal for one in projections], np.float64), p.Tp)
+    targets = future(np.array([one.target_values for one in projections], np.float64), p.Tp)
     predicted, searcher = project_each(executor, search, targets, library, query, request)
     means = [own.mean[one.rows] for one, own in zip(projections, predicted, strict=True)]
     spreads = [own.variance[one.rows] for one, own in zip(projections, predicted, strict=True)]
@@ -235,7 +236,8 @@ def project(
 ) -> tuple[Forecast, Record]:
     """Predict the rows of a projection."""
     problem, library, query = laid_out(p, dtype)
-    predicted, record = project_once(executor, problem, future(p.goal, p.Tp), library, query, p.library_mask, request)
+    future_target = future(p.target_values, p.Tp)
+    predicted, record = project_once(executor, problem, future_target, library, query, p.library_mask, request)
     return _measured(p, predicted.mean[p.rows], predicted.variance[p.rows], predicted.shift, predicted.noise), record
 
 

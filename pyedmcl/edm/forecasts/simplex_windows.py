@@ -35,12 +35,12 @@ def windowed_forecast(
         Windows are longer than the series, or an argument cannot be used.
     """
     series = as_series(lib, what="lib")
-    goal = None if target is None else arguments.one_series(target, "target")
-    if goal is not None:
-        require_same_rows(lib=series, target=goal)
+    target_series = None if target is None else arguments.one_series(target, "target")
+    if target_series is not None:
+        require_same_rows(lib=series, target=target_series)
     cut = windows_of(windows, series.n_steps)
     try:
-        projections = _each(series, goal, options, cut)
+        projections = _each(series, target_series, options, cut)
     except InputError as error:
         raise InputError(f"windows={shown(windows)}: {error}") from None
     problem = SimplexProblem(tuple(projections), dtype, search)
@@ -59,22 +59,26 @@ def windowed_forecast(
     )  # fmt: skip
 
 
-def _each(series: Series, goal: Series | None, options: PredictionOptions, cut: Windows) -> list[Projection]:
+def _each(series: Series, target_series: Series | None, options: PredictionOptions, cut: Windows) -> list[Projection]:
     """The projection of each window: arguments are checked for the first, and the others have other numbers."""
+    def checked(window: Series, start: int, *, quiet: bool) -> Projection:
+        target = None if target_series is None else _part(target_series, start, cut.width)
+        return prepare(window, None, target, options, gaps_only=True, quiet=quiet)
+
     first = _part(series, 0, cut.width)
-    of_first = prepare(first, None, None if goal is None else _part(goal, 0, cut.width), options, gaps_only=True)
+    of_first = checked(first, 0, quiet=False)
     if of_first.library is not first.values:  # some of the columns
-        return [of_first] + [
-            prepare(_part(series, start, cut.width), None, None if goal is None else _part(goal, start, cut.width),
-                    options, gaps_only=True, quiet=True) for start in cut.starts[1:]
-        ]  # fmt: skip
-    predicted = (series if goal is None else goal).values[:, 0].astype(np.float64)
+        later = cut.starts[1:]
+        return [of_first, *(checked(_part(series, start, cut.width), start, quiet=True) for start in later)]
+    predicted = (series if target_series is None else target_series).values[:, 0].astype(np.float64)
     projections = []
     for start in cut.starts:
         rows = slice(start, start + cut.width)
         library, values_of_window = np.ascontiguousarray(series.values[rows]), predicted[rows]
         observed = observed_at(values_of_window, of_first.rows, of_first.Tp)
-        projections.append(replace(of_first, library=library, query=library, goal=values_of_window, observed=observed))
+        projections.append(
+            replace(of_first, library=library, query=library, target_values=values_of_window, observed=observed)
+        )
     return projections
 
 

@@ -75,7 +75,7 @@ class PairsProblem:
     E_rule: DimensionRule = field(default=DimensionRule(), kw_only=True)
 
     @property
-    def aimed(self) -> Prepared:
+    def target_data(self) -> Prepared:
         """The targets, whichever they are."""
         return self.data if self.targets is None else self.targets
 
@@ -148,13 +148,13 @@ class PairsProblem:
             device=device_key(info).as_dict(),
             dtype=self.data.dtype,
             targets=None if self.targets is None else self.targets.series.names,
-            grids=_described([self.data.series.grid, self.aimed.series.grid]),
+            grids=_described([self.data.series.grid, self.target_data.series.grid]),
         )
 
     def first_stage(self) -> EmbedDimensionProblem:
         """How E is found: by the skill of each target predicting itself one step ahead."""
         return EmbedDimensionProblem(
-            self.aimed, self.E_max or 1, self.tau, 1, self.exclusion_radius, self.knn, self.search, "dimensions",
+            self.target_data, self.E_max or 1, self.tau, 1, self.exclusion_radius, self.knn, self.search, "dimensions",
             self.E_rule.parts,
         )
 
@@ -200,11 +200,11 @@ def pairs_in_groups(
     E_max = arguments.integer("E_max", E_max, 1)
     rest, of = take_groups(data, groups, "data")
     series = as_series(rest, columns=columns)
-    aimed = series
+    target_series = series
     if targets is not None:
-        aimed = targets_of(rest, series, take_groups(targets, groups, "targets", required=False)[0])
-    dims = _dimensions(E, aimed, tau, "series" if aimed is series else "targets")
-    tell_constant(data=series, **({} if aimed is series else {"targets": aimed}))
+        target_series = targets_of(rest, series, take_groups(targets, groups, "targets", required=False)[0])
+    dims = _dimensions(E, target_series, tau, "series" if target_series is series else "targets")
+    tell_constant(data=series, **({} if target_series is series else {"targets": target_series}))
     highest = E_max if dims is None else max(dims)
     require_rows(series, E=highest, tau=tau, Tp=fields["Tp"], k=1, name="E_max" if dims is None else "E")
     if dims is not None:
@@ -214,16 +214,16 @@ def pairs_in_groups(
         ahead = [*(lags or [fields["Tp"]]), *([1] if dims is None else [])]
         layout = of.layout(E=highest, tau=tau, Tp=ahead, exclusion_radius=fields["exclusion_radius"])
         laid, fields["exclusion_radius"] = layout.series(series), layout.exclusion_radius
-        series, aimed = laid, laid if aimed is series else layout.series(aimed, "targets")
+        series, target_series = laid, laid if target_series is series else layout.series(target_series, "targets")
     fields["data"] = Prepared(series, dtype)
     if targets is not None:
-        fields["targets"] = Prepared(aimed, dtype)
+        fields["targets"] = Prepared(target_series, dtype)
     return {**fields, "E": dims, "E_max": E_max if dims is None else None}, layout
 
 
 def gap_patterns(problem: PairsProblem) -> tuple[NDArray[np.int_], dict[int, NDArray[np.bool_]]]:
     """Of each target the number of its pattern of gaps, 0 for none, and the library rows that each pattern allows."""
-    values, gaps = problem.aimed.series.values, problem.aimed.conditioned.gaps
+    values, gaps = problem.target_data.series.values, problem.target_data.conditioned.gaps
     patterns, masks = np.zeros(len(gaps), int), {}
     numbers: dict[bytes, int] = {}
     for column in np.flatnonzero(gaps):
@@ -244,7 +244,7 @@ def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
         runner.run(stage, stage_sink)
         results = [np.concatenate(arrays) for arrays in zip(*stage_sink.results(), strict=True)]
         E = problem.E_rule.choose(*results)
-        tell_doubtful(problem.aimed.series.names, E, results[0])
+        tell_doubtful(problem.target_data.series.names, E, results[0])
         record = Record(searched=tuple({**entry, "for": "E"} for entry in stage_sink.record.searched))
     sink.set_E(E, record)
     return replace(problem, E=tuple(np.asarray(E).tolist()))

@@ -28,7 +28,7 @@ def layered_map_data(problem: PairsProblem, E: NDArray[np.int_]) -> MapData:
         least = [min(map(int, own)) for own in _library_rows(E, gap_pattern, library_masks, problem.tau)]
         neighbors, predicted = np.minimum(neighbors, least), problem.rows.predicted(n)
         hidden = problem.rows.holes(n)
-    gaps = conditioned.gaps.any() or problem.aimed.conditioned.gaps.any() or hidden is not None
+    gaps = conditioned.gaps.any() or problem.target_data.conditioned.gaps.any() or hidden is not None
     return MapData(
         conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern,
         library_masks, gaps=gaps | (neighbors - 2 * problem.exclusion_radius - 1 < 1), search=problem.search,

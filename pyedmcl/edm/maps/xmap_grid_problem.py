@@ -67,7 +67,7 @@ class XmapGridEngine:
     """The engine of :class:`XmapGridProblem`; maps that share a search are computed together."""
 
     def __init__(self, problem: XmapGridProblem, executor: Executor) -> None:
-        self._n = problem.cells[0].aimed.series.n_series
+        self._n = problem.cells[0].target_data.series.n_series
         self._dtype = np.dtype(problem.cells[0].data.dtype)
         self._cells = MapCells(executor, problem.cells)
 
@@ -98,7 +98,7 @@ def cells_of(
         Values of E, tau, Tp and theta; theta is None without local linear fits.
     """
     first = next(iter(common.values()))
-    n, folds = first.aimed.series.n_series, len(next(iter(rows.values())))
+    n, folds = first.target_data.series.n_series, len(next(iter(rows.values())))
     cells = []
     for fold, E, tau, Tp, theta in itertools.product(range(max(folds, 1)), *(axes[name] for name in AXES[1:])):
         cell = common[tau, Tp]

@@ -40,10 +40,10 @@ class MeasuredXmapEngine:
         Predictions are (libraries of the block, n_targets, n_steps); of folds, each row's from the other folds.
         """
         p, record, done = self._problem, Record(), 0
-        shape = len(block), p.aimed.series.n_series
+        shape = len(block), p.target_data.series.n_series
         if into is None:
             dtype, made = np.dtype(p.data.dtype), len(block.layers) - p.predictions
-            wide = (*shape, p.aimed.series.n_steps)
+            wide = (*shape, p.target_data.series.n_steps)
             into = [np.empty(shape if layer < made else wide, dtype) for layer in block.layers]
         predictions = into[-1] if p.predictions else None
         if predictions is not None:
@@ -63,7 +63,7 @@ class MeasuredXmapEngine:
         """Have what is found of one choice of rows be put in its place."""
         p, record = self._problem, Record()
         libraries = p.data.series.values[:, block.begin : block.end]
-        targets, E = p.aimed.series.values, np.array(p.E, int)
+        targets, E = p.target_data.series.values, np.array(p.E, int)
         for dim in np.unique(E).tolist():
             columns = np.flatnonzero(dim == E)
             n, options = len(targets), PairOptions(p.tau, p.exclusion_radius, p.knn, p.data.dtype)
@@ -107,7 +107,7 @@ class _Found:
         self, problem: XmapProblem, skill: Doubles, predictions: NDArray[Any] | None, rows: MapRows | None
     ) -> None:
         self._measure, self._skill, self._predictions = problem.skill, skill, predictions
-        self._observed = problem.aimed.series.values
+        self._observed = problem.target_data.series.values
         self._asked: NDArray[np.bool_] | None = None
         if rows is not None:  # predictions stand where the predicted rows lead to
             n, Tp = len(self._observed), problem.Tp

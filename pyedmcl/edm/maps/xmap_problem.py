@@ -87,7 +87,7 @@ class XmapProblem(PairsProblem):
 
     @property
     def operations(self) -> float:
-        n, n_targets = self.data.series.n_steps, self.aimed.series.n_series
+        n, n_targets = self.data.series.n_steps, self.target_data.series.n_series
         once = operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=n_targets)
         if self.fits is not None:
             once = self.fits.operations(n, self.total, n_targets, self.highest)
@@ -136,7 +136,7 @@ class FoldedEngine:
     """The mean of the maps of all folds, and these maps where they are asked for."""
 
     def __init__(self, problem: XmapProblem, executor: Executor) -> None:
-        self._n = problem.aimed.series.n_series
+        self._n = problem.target_data.series.n_series
         self._dtype = np.dtype(problem.data.dtype)
         self._folds = range(len(problem.folds))
         self._cells = MapCells(executor, [replace(problem, rows=fold, folds=()) for fold in problem.folds])

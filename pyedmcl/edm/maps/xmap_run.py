@@ -49,8 +49,8 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
     layout : Layout or None
         Of recordings that stand one below the other: where the rows of predictions belong.
     """
-    series, aimed = problem.data.series, problem.aimed.series
-    shape, dtype = (series.n_series, aimed.n_series), problem.data.dtype
+    series, target_series = problem.data.series, problem.target_data.series
+    shape, dtype = (series.n_series, target_series.n_series), problem.data.dtype
     fits = problem.fits
     # A layer of another shape, after the maps: predictions, of whose measures there is one map, or mean slopes.
     predicted: Any = None
@@ -76,7 +76,7 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
         np.array(problem.E, int), series.names, None, _provenance(problem, runner, record, sink.record),
         layers[1] if fits is not None and fits.best else theta_of(problem.arguments()),
         _target_names(problem), layers[1:] if problem.each_fold else None, problem.skill, predicted,
-        (series.grid, aimed.grid), slopes, lags,
+        (series.grid, target_series.grid), slopes, lags,
     )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def map_on_device(problem: XmapProblem, runner: Runner, array: ForeignArray) -> 
     used = _provenance(problem, runner, record, sink.record, more=(KERNEL,))
     return XmapResult(
         OnDevice(array.array), np.array(problem.E, int), problem.data.series.names, None, used,
-        targets=_target_names(problem), grids=(problem.data.series.grid, problem.aimed.series.grid),
+        targets=_target_names(problem), grids=(problem.data.series.grid, problem.target_data.series.grid),
     )  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def result_of_store(store: XmapStore, E: Any, provenance: dict[str, Any]) -> Xma
 def _reduced(problem: XmapProblem, rule: Keep) -> KeptProblem:
     """The same problem, of whose blocks only edges are kept."""
     itself = own_targets(problem.data.series.names, _target_names(problem))
-    return KeptProblem(problem, rule, problem.data.dtype, itself, problem.aimed.series.n_series)
+    return KeptProblem(problem, rule, problem.data.dtype, itself, problem.target_data.series.n_series)
 
 
 def _target_names(problem: XmapProblem) -> tuple[str, ...] | None:

@@ -37,17 +37,17 @@ def smap_map_data(problem: PairsProblem, fits: LinearFits) -> SmapMapData:
     InputError
         Some fit has fewer rows than coefficients.
     """
-    series, aimed, E = problem.data.series, problem.aimed, np.array(problem.E, int)
+    series, target_data, E = problem.data.series, problem.target_data, np.array(problem.E, int)
     gap_pattern, masks = gap_patterns(problem)
     libraries = in_double = _for_double(problem.data)
     if problem.targets is not None:
-        in_double = _for_double(aimed)
-    gaps, asked = bool(problem.data.conditioned.gaps.any() or aimed.conditioned.gaps.any()), None
+        in_double = _for_double(target_data)
+    gaps, asked = bool(problem.data.conditioned.gaps.any() or target_data.conditioned.gaps.any()), None
     if problem.rows is not None:
         patterns, masks = row_patterns(problem, E[None], gap_pattern, masks)
         gap_pattern, gaps, asked = patterns[0], True, problem.rows.predicted_mask(series.n_steps)
     data = SmapMapData(
-        aimed.conditioned.values, libraries.values, libraries.exponent, E, problem.tau, problem.Tp,
+        target_data.conditioned.values, libraries.values, libraries.exponent, E, problem.tau, problem.Tp,
         problem.exclusion_radius, gap_pattern, masks, gaps, fits.thetas, fits.ridge, in_double.values, asked,
         in_double.exponent if fits.slopes else None,
     )  # fmt: skip
@@ -90,7 +90,7 @@ def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
             least = fewest(states & mask[first:end], states & asked[first:end], radius)
             if least <= E:
                 alike = np.flatnonzero((data.E == E) & (data.gap_pattern == pattern))
-                target = problem.aimed.series.names[int(alike[0])]
+                target = problem.target_data.series.names[int(alike[0])]
                 short.append(f"{series.names[library]} -> {target} (E={E}: {least})")
     if short:
         more = f" and {len(short) - _NAMED} more" if len(short) > _NAMED else ""

@@ -73,7 +73,7 @@ class XmapWindowsProblem(WindowsProblem):
 
     def blocks(self, devices: int = 1) -> list[Block]:
         """Ranges of windows, for so many devices."""
-        wide = self.whole.data.series.n_series + self.whole.aimed.series.n_series
+        wide = self.whole.data.series.n_series + self.whole.target_data.series.n_series
         return self.cut(_BLOCK_CELLS // (wide * self.windows.width), devices)
 
     def open(self, executor: Executor) -> XmapWindowsEngine:
@@ -148,7 +148,7 @@ def windowed_map(problem: XmapProblem, windows: Any, runner: Runner) -> Windowed
     InputError
         Windows are longer than the series, or too short for a state, a target and a neighbour.
     """
-    series, aimed = problem.data.series, problem.aimed.series
+    series, target_series = problem.data.series, problem.target_data.series
     job = XmapWindowsProblem(problem, windows_of(windows, series.n_steps))
     width = job.windows.width
     needed = max((problem.highest - 1) * problem.tau + max(problem.Tp, 0), -problem.Tp) + 2
@@ -158,14 +158,14 @@ def windowed_map(problem: XmapProblem, windows: Any, runner: Runner) -> Windowed
             f"least {needed} rows"
         )
     n = job.total
-    rho = arguments.room("windows", (n, series.n_series, aimed.n_series), np.dtype(problem.data.dtype))
-    E = np.empty((n, aimed.n_series), np.int64)
+    rho = arguments.room("windows", (n, series.n_series, target_series.n_series), np.dtype(problem.data.dtype))
+    E = np.empty((n, target_series.n_series), np.int64)
     record = runner.run(job, ArraySink(job.blocks(runner.devices), [rho, E]))
     named = {"windows": [width, job.windows.step]}
     used = runner.provenance(job.kernels, record, arguments=problem.arguments() | named)
     return WindowedMap(
-        rho, E, series.names, None if problem.targets is None else aimed.names, np.array(job.windows.starts), width,
-        job.windows.times(series.time), used, (series.grid, aimed.grid), problem.skill,
+        rho, E, series.names, None if problem.targets is None else target_series.names, np.array(job.windows.starts),
+        width, job.windows.times(series.time), used, (series.grid, target_series.grid), problem.skill,
     )  # fmt: skip
 
 

@@ -29,7 +29,6 @@ __all__ = [
     "draws",
     "exclusion",
     "folder",
-    "goal_of",
     "integer",
     "neighbor_search",
     "one_series",
@@ -43,6 +42,7 @@ __all__ = [
     "shown",
     "stream",
     "surrogates",
+    "target_values_of",
     "theta_of_fit",
 ]  # fmt: skip
 
@@ -124,7 +124,7 @@ def one_series(data: Any, what: str) -> Series:
     return series
 
 
-def goal_of(series: Series, target: Any, quiet: bool = False) -> NDArray[np.float64]:
+def target_values_of(series: Series, target: Any, quiet: bool = False) -> NDArray[np.float64]:
     """Values of the series that is predicted: ``target``, or the only one of the library.
 
     Parameters
@@ -141,13 +141,13 @@ def goal_of(series: Series, target: Any, quiet: bool = False) -> NDArray[np.floa
                 f"target=None: lib has {series.n_series} series, so the one to predict must be given; if one series "
                 "was meant (1-D), pass a column"
             )
-        goal = series
+        target_series = series
     else:
-        goal = one_series(target, "target")
-        require_same_rows(lib=series, target=goal)
+        target_series = one_series(target, "target")
+        require_same_rows(lib=series, target=target_series)
     if not quiet:
-        tell_constant(**{"lib" if target is None else "target": goal})
-    values: NDArray[np.float64] = goal.values[:, 0].astype(np.float64)
+        tell_constant(**{"lib" if target is None else "target": target_series})
+    values: NDArray[np.float64] = target_series.values[:, 0].astype(np.float64)
     return values
 
 

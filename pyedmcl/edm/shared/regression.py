@@ -122,18 +122,18 @@ def prepare(
             f"{MOST_COORDINATES} are supported"
         )
     sides = sides_of(series, groups, pred, target, options, lags=lags, tau=tau, Tp=Tp)
-    goal, coordinates = sides.goal, embed(sides.library.values, lags, tau)
-    aimed = ranges.finite_target(goal, Tp)
+    target_values, coordinates = sides.target_values, embed(sides.library.values, lags, tau)
+    has_target = ranges.finite_target(target_values, Tp)
     library_mask = np.zeros(len(coordinates), bool)
     library_mask[(lags - 1) * tau :] = complete_rows(coordinates[(lags - 1) * tau :])
     if count_gaps:  # inside the series all the same
-        library_mask &= ranges.finite_target(np.zeros(len(goal)), Tp)
+        library_mask &= ranges.finite_target(np.zeros(len(target_values)), Tp)
     else:
-        library_mask &= aimed
+        library_mask &= has_target
     if sides.library_mask is not None:
         library_mask &= sides.library_mask
     library_rows = np.flatnonzero(library_mask)
-    if not aimed[library_rows].any():
+    if not has_target[library_rows].any():
         raise InputError(
             f"lib: no row has all its {series.n_series * lags} coordinates and a target {Tp} steps on; too many gaps, "
             "or lib_range and valid_lib leave only rows with gaps"
@@ -141,7 +141,7 @@ def prepare(
     points = coordinates if pred is None else embed(sides.asked.values, lags, tau)
     return Regression(
         library=_rows(coordinates, library_rows),
-        target=goal[library_rows + Tp],
+        target=target_values[library_rows + Tp],
         library_rows=library_rows,
         points=_rows(points, sides.rows),
         rows=sides.rows,

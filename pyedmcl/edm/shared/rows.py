@@ -27,7 +27,7 @@ class Sides:
     ----------
     library, asked : Series
         ``asked`` holds the predicted rows; it is ``library`` where a series predicts itself.
-    goal : ndarray (n,)
+    target_values : ndarray (n,)
         Values of the target at the library's rows.
     library_mask : ndarray of bool (n,) or None
         Library rows that ranges and masks leave.
@@ -44,7 +44,7 @@ class Sides:
 
     library: Series
     asked: Series
-    goal: Doubles
+    target_values: Doubles
     library_mask: ranges.Mask | None
     rows: ranges.Rows
     observed: Doubles
@@ -76,17 +76,18 @@ def sides_of(
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
     if groups is not None and target is not None:
         target = take_groups(target, options.groups, "target", required=False)[0]
-    goal = arguments.goal_of(series, target, quiet=quiet)
+    target_values = arguments.target_values_of(series, target, quiet=quiet)
     first, layout = (lags - 1) * tau, None
     if groups is not None:
         layout = groups.layout(E=lags, tau=tau, Tp=[Tp], exclusion_radius=radius)
-        series, goal, radius = layout.series(series, "lib"), layout.column(goal), layout.exclusion_radius
+        series, target_values = layout.series(series, "lib"), layout.column(target_values)
+        radius = layout.exclusion_radius
     n = series.n_steps
     library_mask = ranges.library_mask(
         n, E=lags, tau=tau, Tp=Tp, lib_range=ranges.in_layout("lib_range", options.lib_range, layout),
         valid_lib=ranges.in_layout("valid_lib", options.valid_lib, layout),
     )  # fmt: skip
-    query, seen = series, goal
+    query, seen = series, target_values
     if pred is not None:
         query, layout = _another(pred, series, options, lags, tau, Tp)
         # Nobody has observed another target beside the new series.
@@ -96,8 +97,8 @@ def sides_of(
     if layout is not None and not layout.embedded(rows, first).any():
         raise InputError(f"pred_range={arguments.shown(options.pred_range)}: none of its rows is embedded")
     return Sides(
-        series, query, goal, library_mask, rows, ranges.observed_at(seen, rows, Tp), radius if pred is None else -1,
-        layout,
+        series, query, target_values, library_mask, rows, ranges.observed_at(seen, rows, Tp),
+        radius if pred is None else -1, layout,
     )  # fmt: skip
 
 

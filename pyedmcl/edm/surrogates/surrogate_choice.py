@@ -225,13 +225,13 @@ def wanders(values: Doubles) -> bool:
         return False
     lags = min(int(4 * (n / 100) ** 0.25), 12)
     change = np.diff(values)
-    goal = change[lags:]
-    columns = [values[lags:-1], np.ones(len(goal)), np.arange(len(goal)) / n]
+    response = change[lags:]
+    columns = [values[lags:-1], np.ones(len(response)), np.arange(len(response)) / n]
     columns += [change[lags - lag : -lag] for lag in range(1, lags + 1)]
     design = np.column_stack(columns)
-    fit, *_ = np.linalg.lstsq(design, goal, rcond=None)
-    left = goal - design @ fit
-    variance = float((left**2).sum()) / max(len(goal) - design.shape[1], 1)
+    fit, *_ = np.linalg.lstsq(design, response, rcond=None)
+    left = response - design @ fit
+    variance = float((left**2).sum()) / max(len(response) - design.shape[1], 1)
     covariance = np.linalg.pinv(design.T @ design)[0, 0]
     error = float(np.sqrt(variance * covariance))
     return error > 0 and float(fit[0]) / error > _RETURNS
