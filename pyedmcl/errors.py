@@ -18,6 +18,14 @@ class PyedmclWarning(RuntimeWarning):
     """What pyedmcl warns of: a result that has no value, less than was asked for, a device that was left out."""
 
 
+class ConstantSeriesWarning(PyedmclWarning):
+    """A series never changes, so that its skill is NaN."""
+
+
+class GroupsWarning(PyedmclWarning):
+    """A column of a table seems to tell recordings apart, and no ``groups`` were given."""
+
+
 class InputError(PyedmclError, ValueError):
     """Data or a parameter cannot be used; the message names it and says what is needed."""
 

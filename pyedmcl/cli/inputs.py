@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import InputError, PyedmclWarning, StoreForeignError
+from ..errors import GroupsWarning, InputError, PyedmclWarning, StoreForeignError
 from .exits import running
 from .remarks import remark_on
 
@@ -118,7 +118,7 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
     context = running()
     with warnings.catch_warnings():
         if context is not None and context.params.get("groups") is not None:
-            warnings.filterwarnings("ignore", ".*seems to tell recordings apart", PyedmclWarning)
+            warnings.simplefilter("ignore", GroupsWarning)
         series = _read(path, columns, time_column, dataset)
     remark_on(series)
     return series

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError
+from ..errors import ConstantSeriesWarning, InputError
 from . import options
 from .cluster import client_at
 from .files import check_table, finished, table_of_windows, write_table
@@ -127,7 +127,7 @@ def xmap(
 
     was_finished = resume and spans is None and finished(output)
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
-        warnings.filterwarnings("ignore", "constant series")  # told above
+        warnings.simplefilter("ignore", ConstantSeriesWarning)  # told above
         result = pyedmcl.xmap(
             series, targets=target_series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             method=method, theta=theta, ridge=ridge, E_max=E_max,

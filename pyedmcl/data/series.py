@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, warn
+from ..errors import ConstantSeriesWarning, InputError, warn
 from .arguments import MOST_STEPS, integer
 from .call import noticed
 from .columns import SHOWN, counts, select, some
@@ -288,7 +288,7 @@ def tell_constant(**given: Series) -> None:
         what if series.names == ("x0",) else name for what, series in given.items() for name in series.constant
     )
     if names:
-        warn(f"constant series, whose rho is NaN: {some(tuple(names))}")
+        warn(f"constant series, whose rho is NaN: {some(tuple(names))}", ConstantSeriesWarning)
 
 
 def tell_state(data: Any, series: Series, what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, shown, warn
+from ..errors import GroupsWarning, InputError, shown, warn
 from .columns import leaves_out, some
 from .numeric import is_missing
 from .times import as_dates, is_missing_cell
@@ -74,7 +74,8 @@ def warn_of_recordings(labels: Sequence[str], name: Any, what: str) -> None:
     """Warn that rows are read as one recording where a column that is not looked at has the labels of several."""
     warn(
         f"{what}: column {shown(name)} ({some(labels)}) seems to tell recordings apart, and all rows are read as one. "
-        f"Name it (groups={shown(name)}; for recurrence that of rqa_batch), or take the rows of one recording"
+        f"Name it (groups={shown(name)}; for recurrence that of rqa_batch), or take the rows of one recording",
+        GroupsWarning,
     )
 
 

@@ -20,9 +20,9 @@ from ..launch.pool import Pool
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
-from ..neighbors.searcher import Searcher, open_searcher, report
+from ..neighbors.searcher import Searcher, open_searcher, searches_of
 from .compact import GAPS, TOO_WIDE, CompactTargets
-from .lookup_request import LookupRequest, RhoRows, TargetColumns, Wanted
+from .lookup_request import LookupRequest, PlannedLookup, RhoRows, TargetColumns
 from .lookups import Lookups
 from .target_layout import columns_of_rho, layout_of_lookup, require_room
 
@@ -69,7 +69,7 @@ class MapData:
     k : int or None
         Number of neighbours; E + 1 if None.
     gap_pattern : ndarray of int (n_targets,) or (n_layers, n_targets), optional
-        0 for targets all of whose rows may be neighbours, else the number of their pattern.
+        0 where no library row is ruled out by gaps of the target, else the number of its pattern.
     library_masks : mapping
         Number of a pattern to the library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.shared.masks`.
     gaps : bool or ndarray of bool (n_layers,)
@@ -83,7 +83,7 @@ class MapData:
     predicted : (int, int), optional
         The first row that is predicted, and one past the last; by default all rows are predicted.
     hidden : ndarray of int32, optional
-        Rows between these that are not predicted. Where there are any, ``gaps`` must be true.
+        Rows within ``predicted`` that are left out all the same. Where there are any, ``gaps`` must be true.
     compact : bool
         Whether targets are looked up in 16 bits where that is precise enough (:mod:`.compact`).
     """
@@ -136,15 +136,15 @@ class CrossMap:
         self._pool = Pool(executor, "crossmap", self.dtype, *shape)
         self._lookups = Lookups(executor, self.n_steps, self.dtype, n_libraries, self._pool)
         self._groups: list[_Group] = []
-        self._half: CompactTargets | None = None
+        self._compact_targets: CompactTargets | None = None
         room = self._allocate_targets(values.itemsize)
         self.data = self._observed = Staging(executor, values, room=room // 8)
         if data.targets is not None:
             self._observed = Staging(executor, targets, room=room // 8)
         try:
             self._group_targets(data, room)
-            # The libraries of a batch are so many that their padded series (which may be needed twice) take an eighth
-            # of the room, and their rows of rho another eighth.
+            # A batch has as many libraries as have padded series (which may be needed twice) in an eighth of the room,
+            # and rows of rho in another eighth.
             wide = max(group.searcher.problem.stride(self.n_steps) for group in self._groups)
             row = self.layers * self.n * values.itemsize
             self._batch = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // row), 1)
@@ -169,9 +169,9 @@ class CrossMap:
             for layer, order in enumerate(self._orders):
                 E, in_pattern = self._E[layer][order], pattern[layer][order] == number
                 compact = self.compact[layer][order]
-                for dim, half in sorted({*zip(E[in_pattern].tolist(), compact[in_pattern].tolist(), strict=True)}):
-                    columns = np.flatnonzero(in_pattern & np.equal(E, dim) & (compact == half))
-                    lookups[dim].append((layer, TargetClass(dim, int(columns[0]), int(columns[-1]) + 1, half)))
+                for dim, short in sorted({*zip(E[in_pattern].tolist(), compact[in_pattern].tolist(), strict=True)}):
+                    columns = np.flatnonzero(in_pattern & np.equal(E, dim) & (compact == short))
+                    lookups[dim].append((layer, TargetClass(dim, int(columns[0]), int(columns[-1]) + 1, short)))
             dims = tuple(sorted(lookups))
             ks = tuple(data.k or dim + 1 for dim in dims)
             problem = SearchProblem(
@@ -186,11 +186,11 @@ class CrossMap:
     def _choose_compact(self, pattern: NDArray[np.int_]) -> None:
         """Find which targets are looked up in 16 bits, and put them side by side."""
         for layer in np.flatnonzero(~self._gaps).tolist():
-            if self._half is None:
-                self._half = CompactTargets(self.executor, self._pool, self.n_steps, self._layout)
+            if self._compact_targets is None:
+                self._compact_targets = CompactTargets(self.executor, self._pool, self.n_steps, self._layout)
             self._stage_targets(layer)
             before = self._orders[layer]
-            self.compact[layer][before] = self._half.allowed(self.n)
+            self.compact[layer][before] = self._compact_targets.allowed(self.n)
             keys = np.arange(self.n), ~self.compact[layer], self._E[layer], pattern[layer]
             self._orders[layer] = np.lexsort(keys)
             if not np.array_equal(before, self._orders[layer]):
@@ -204,8 +204,9 @@ class CrossMap:
         nbytes = self._target_bytes
         nbytes += CompactTargets.nbytes(self._layout) if self._data.compact else 0
         require_room(self.executor.info, limit, (self.n_steps, self.n), nbytes)
-        # Each batch of libraries looks up the targets of all layers, which are therefore kept on the device as far as
-        # there is room. Targets of 16 bits have one place only.
+        # Layers differ in the order of their targets, so that each needs a copy of them. As many copies are kept as
+        # there is room for, one where targets have 16 bits; with fewer copies than layers, targets are laid out again
+        # for each batch of libraries.
         fit = (limit.total - nbytes) // 8 // self._target_bytes
         self._places = 1 if self._data.compact else max(min(self.layers, fit), 1)
         self._staged: dict[int, tuple[int, TargetColumns]] = {}  # by place: layer and its targets
@@ -229,8 +230,8 @@ class CrossMap:
         self._observed.targets(column_of, self._layout.stride, values, self._layout.rows)
         on_device = self._pool.constant(f"target_of {place}", columns_of_rho(order))
         codes = None
-        if self._half is not None and not self._gaps[layer]:
-            codes = self._half.encode(values, int(np.max(first)) + self.Tp, end + self.Tp)
+        if self._compact_targets is not None and not self._gaps[layer]:
+            codes = self._compact_targets.encode(values, int(np.max(first)) + self.Tp, end + self.Tp)
         columns = TargetColumns(values, on_device, self._layout.stride, codes)
         self._staged[place] = layer, columns
         return columns
@@ -247,7 +248,7 @@ class CrossMap:
     @property
     def searched(self) -> list[dict[str, Any]]:
         """Which search found the neighbours, why, and how good it was; with ``compact``, which targets had 16 bits."""
-        searches = report(*(group.searcher for group in self._groups))
+        searches = searches_of(*(group.searcher for group in self._groups))
         if not self._data.compact:
             return searches
         whys = np.where(self._gaps, GAPS, TOO_WIDE)
@@ -291,7 +292,7 @@ class CrossMap:
             for tables in group.searcher.tables(series, group.library_mask):
                 if self._data.hidden is not None:
                     self._lookups.hide(tables, self._data.hidden)
-                self._lookups.compile_ahead(tables, self._wanted(group, tables.problem.dims))
+                self._lookups.compile_ahead(tables, self._planned_lookups(group, tables.problem.dims))
                 for dim in tables.problem.dims:
                     begin, end = (int(row) for row in self._data.rows(dim))
                     for layer, targets in group.lookups[dim]:
@@ -307,14 +308,14 @@ class CrossMap:
                 require_rho(self.executor, rows, "lookup")
 
     def _kernels(self, n_libraries: int) -> Iterator[tuple[KernelSpec, dict[str, Any]]]:
-        """The kernels that so many libraries are sure to need, each with the values that its text is specialised by."""
+        """The kernels that ``n_libraries`` are sure to need, each with the values that its text is specialised by."""
         yield spec("stage"), {"dtype": self.dtype}
         for group in self._groups:
             for knn_pass, n in group.searcher.sure_passes(n_libraries):
                 yield spec("knn"), knn_pass.values(group.library_mask is not None)
-                yield from self._lookups.kernels_for(knn_pass, n, self._wanted(group, knn_pass.problem.dims))
+                yield from self._lookups.kernels_for(knn_pass, n, self._planned_lookups(group, knn_pass.problem.dims))
 
-    def _wanted(self, group: _Group, dims: Sequence[int]) -> Iterator[Wanted]:
+    def _planned_lookups(self, group: _Group, dims: Sequence[int]) -> Iterator[PlannedLookup]:
         """The lookups of tables of these dimensions."""
         for dim in dims:
             begin, end = (int(row) for row in self._data.rows(dim))

@@ -26,7 +26,7 @@ from ..neighbors.tables import Tables
 from .lagged_targets import Mask, Numbers, Span, rectangles
 from .lookup_request import LookupRequest, Piece, RhoRows, TargetColumns
 from .lookups import Lookups
-from .target_layout import STEP, TargetLayout, columns_of_rho, layout_of_lookup
+from .target_layout import PADDED_TO, TargetLayout, columns_of_rho, layout_of_lookup
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -100,7 +100,7 @@ class LaggedMap:
         rows = layout_of_lookup(self.n_steps, 1).rows  # as many as any number of targets needs
         most = min(self._limit.largest, self._limit.total // 4) // (rows * item)
         skills = min(self._limit.largest, self._limit.total // 16) // (self.n * item)
-        return int(min(most, skills)) // STEP * STEP
+        return int(min(most, skills)) // PADDED_TO * PADDED_TO
 
     def load(self, values: NDArray[Any], spans: Sequence[Span]) -> None:
         """Put targets on the device.

@@ -10,8 +10,9 @@ from .compact import Codes
 if TYPE_CHECKING:
     from ..device.executor import Buffer
 
-#: A lookup that will be asked for: E, how many targets, the rows that are predicted, whether there are gaps, 16 bits.
-Wanted = tuple[int, int, tuple[int, int], bool, bool]
+#: A lookup to come: E, the number of targets, the rows that are predicted, whether there are gaps, and whether targets
+#: have 16 bits.
+PlannedLookup = tuple[int, int, tuple[int, int], bool, bool]
 #: Targets that some libraries are to predict: the first column and one past the last, and the same of libraries.
 Piece = tuple[tuple[int, int], tuple[int, int]]
 

@@ -21,7 +21,7 @@ from ..neighbors.plan import KnnPass, SearchProblem
 from ..neighbors.tables import Tables
 from ..tuning.parameters import ParameterChoice
 from .lookup import LookupShape, LookupShapes
-from .lookup_request import LookupRequest, Piece, RhoRows, Wanted
+from .lookup_request import LookupRequest, Piece, PlannedLookup, RhoRows
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor, Kernel
@@ -224,24 +224,24 @@ class Lookups:
             return False
         return not build_meanwhile(self._executor, spec("lookup"), values)
 
-    def compile_ahead(self, tables: Tables, wanted: Iterable[Wanted]) -> None:
+    def compile_ahead(self, tables: Tables, lookups: Iterable[PlannedLookup]) -> None:
         """Compile what lookups of these tables will ask for, several kernels at once where that saves time.
 
         Parameters
         ----------
         tables : Tables
-        wanted : iterable of (E, targets, (begin, end), gaps, compact)
+        lookups : iterable of (E, targets, (begin, end), gaps, compact)
             The dimension, how many targets, and the rest as in :meth:`run`.
         """
         if tables.problem.dims not in self._compiled:
-            build_ahead(self._executor, self.kernels_for(tables.knn_pass, tables.n_libraries, wanted))
+            build_ahead(self._executor, self.kernels_for(tables.knn_pass, tables.n_libraries, lookups))
 
     def kernels_for(
-        self, knn_pass: KnnPass, n_libraries: int, wanted: Iterable[Wanted]
+        self, knn_pass: KnnPass, n_libraries: int, lookups: Iterable[PlannedLookup]
     ) -> Iterator[tuple[KernelSpec, dict[str, Any]]]:
         """The kernels, with their values, that lookups of tables of a pass will ask for; see :meth:`compile_ahead`."""
         self._compiled.add(knn_pass.problem.dims)
-        for E, width, (begin, end), gaps, compact in wanted:
+        for E, width, (begin, end), gaps, compact in lookups:
             predictions = float(max(end - begin, 1) * n_libraries)
             values = self._planned(knn_pass, E, width, n_libraries, predictions, gaps=gaps, compact=compact)[1]
             yield spec("lookup"), values

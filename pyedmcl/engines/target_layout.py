@@ -14,8 +14,9 @@ from ..errors import DeviceMemoryError
 from ..kernels import lookup, smap_map
 from ..launch.sizes import round_up
 
-#: Rows and columns are multiples of it: the widest vectors divide the columns, and work-groups the rows.
-STEP = 16
+#: Rows and columns are rounded up to multiples of it, so that the widest vectors divide the columns, and work-groups
+#: the rows.
+PADDED_TO = 16
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ def layout_of_smap(n_steps: int, n_targets: int) -> TargetLayout:
 
 
 def _layout(n_steps: int, n_targets: int, most_columns: int) -> TargetLayout:
-    """The vectors of the last work-group reach ``most_columns`` further, and so into rows behind the last one."""
-    stride = round_up(n_targets, STEP)
-    return TargetLayout(round_up(n_steps + -(-most_columns // stride), STEP), stride)
+    """The last work-group may read ``most_columns`` numbers behind the last column, in rows that must be there."""
+    stride = round_up(n_targets, PADDED_TO)
+    return TargetLayout(round_up(n_steps + -(-most_columns // stride), PADDED_TO), stride)
 
 
 def require_room(info: DeviceInfo, limit: MemoryBudget, shape: tuple[int, int], nbytes: int) -> None:
@@ -69,5 +70,5 @@ def require_room(info: DeviceInfo, limit: MemoryBudget, shape: tuple[int, int], 
 
 
 def columns_of_rho(order: NDArray[Any]) -> NDArray[np.int32]:
-    """The column of rho of each target of a lookup, followed by as many as its last work-group reads behind them."""
+    """The column of rho of each target of a lookup, with zeros behind them that the last work-group may read."""
     return np.concatenate([order, np.zeros(lookup.MOST_COLUMNS, order.dtype)]).astype(np.int32)

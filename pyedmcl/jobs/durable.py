@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import socket
 import sys
 import zlib
@@ -164,7 +165,8 @@ class Lease:
     Notes
     -----
     The system drops the lock with the process, so that a file left by ``kill -9`` blocks nobody; its text (pid and
-    host) only serves the message. Where the file system has no locks, that pid is looked up on the same host.
+    host) serves the message. Where the file system has no locks, that pid is read from the text and looked up on the
+    same host.
     """
 
     def __init__(self, path: Path) -> None:
@@ -195,7 +197,7 @@ class Lease:
         try:
             os.ftruncate(descriptor, 0)
             os.lseek(descriptor, 0, os.SEEK_SET)
-            write_all(descriptor, memoryview(f"pid {os.getpid()} on {socket.gethostname()}".encode()))
+            write_all(descriptor, memoryview(signed(os.getpid(), socket.gethostname()).encode()))
         except OSError:
             with contextlib.suppress(OSError):
                 self._path.unlink()
@@ -212,6 +214,14 @@ class Lease:
             self._path.unlink()
         if sys.platform != "win32":
             os.close(descriptor)
+
+
+_SIGNED = re.compile(r"pid (?P<pid>\d+) on (?P<host>\S+)")
+
+
+def signed(pid: int, host: str) -> str:
+    """How messages, and the text of a lease, name a process; ``_SIGNED`` reads it, and nothing behind it."""
+    return f"pid {pid} on {host}"
 
 
 def _holder(descriptor: int) -> str:
@@ -239,11 +249,11 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _alive(holder: str) -> bool:
-    """Whether "pid P on HOST" is a process of this host that runs and is not this one."""
-    words = holder.split()
-    if len(words) != 4 or words[3] != socket.gethostname() or not words[1].isdigit() or int(words[1]) == os.getpid():
+    """Whether a process that has :func:`signed` so is one of this host that runs and is not this one."""
+    found = _SIGNED.match(holder)
+    if found is None or found["host"] != socket.gethostname() or int(found["pid"]) == os.getpid():
         return False
-    return runs(int(words[1]), unknown=False)
+    return runs(int(found["pid"]), unknown=False)
 
 
 def runs(pid: int, *, unknown: bool = True) -> bool:

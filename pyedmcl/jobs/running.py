@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After each refusal, half as much memory is planned with. An eighth is the least: where that does not fit either, the
-# plan is not what is wrong.
+# After each refusal the plan gets half of the memory, down to an eighth. Where that is refused, too, memory is not the
+# cause.
 _LEAST_SHARE = 1 / 8
 
 
@@ -82,7 +82,7 @@ class Run:
             worker.release()
 
     def _keeping(self, info: DeviceInfo) -> AbstractContextManager[None]:
-        """Within the block, kernels take the tuned parameters of the job.
+        """Inside this ``with``, kernels take the tuned parameters of the job.
 
         A device of another kind than the job's has parameters of its own, since they decide only how fast it computes.
         """
@@ -117,7 +117,7 @@ class Run:
             self._stopped.wait(claimed.seconds)
 
     def _part(self, block: Block, done: int) -> None:
-        # The end of a block is reported only once the block is written, so that whoever stops at that report keeps it.
+        # Only _finish reports a block as done, once it is written: who presses Ctrl-C at that report must not lose it.
         if done < self._problem.size(block):
             with self._lock:
                 self._parts[block.number] = done
@@ -165,9 +165,9 @@ class OpenProblem:
                 if not error.refused or self._share <= least:
                     if len(refusals) == 1 and error is caught and self._share == 1.0:
                         raise
-                    share = f"{self._share:.3g} of the memory that may be used"
-                    first = f"; at first: {refusals[0]}" if len(refusals) > 1 else ""
-                    more = f" (That was with {share}{first})" if self._share < 1.0 else ""
+                    share = f"This was with {100 * self._share:.3g} % of the memory that may be used"
+                    first = f"; the first refusal was: {refusals[0]}" if len(refusals) > 1 else "."
+                    more = f" ({share}{first})" if self._share < 1.0 else ""
                     raise like(error, f"{error}{more}") from caught
                 del error
             # The engine is released only here, outside of the handler, where no traceback keeps its buffers alive.

@@ -70,7 +70,7 @@ class Holder:
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"pid {self.pid} on {self.host}"
+        return durable.signed(self.pid, self.host)
 
 
 def _holder(data: bytes) -> Holder:

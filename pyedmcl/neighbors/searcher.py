@@ -101,7 +101,7 @@ def sure_of(
     return None if decided is None else tuple(decided)
 
 
-def report(*searchers: Searcher) -> list[Record]:
+def searches_of(*searchers: Searcher) -> list[Record]:
     """What ran for each dimension, why, and how good it was; for a result's provenance."""
     records: list[Record] = []
     for searcher in searchers:

@@ -76,7 +76,7 @@ class BatchProblem:
         return int(self.outer.shape[1])
 
     def blocks(self, devices: int = 1) -> list[Block]:
-        """As many short series as make some work, for so many devices; long ones one by one."""
+        """As many short series as make some work, to be shared by ``devices``; long ones one by one."""
         short = int(np.count_nonzero(~self.alone))
         if not short:
             return cut(self.total, 1)

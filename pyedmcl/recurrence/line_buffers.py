@@ -31,7 +31,8 @@ class LineBuffers:
     diagonals, rows, columns : Buffer
         Segments of all lines, int32 [fields][lines].
     counts, sums : Buffer
-        Lines by kind and length, [LINE_KINDS][longest + 1]: uint32 since the last fold, uint64 before.
+        Lines by kind and length, [LINE_KINDS][longest + 1]. ``counts`` (uint32) has those that were counted since
+        ``recurrence_fold`` ran last, which adds them to ``sums`` (uint64).
     """
 
     diagonals: Buffer
@@ -61,7 +62,7 @@ class LineBuffers:
         return cls(**{name: allocate(nbytes) for name, nbytes in cls.sizes(lines, longest).items()})
 
     def clear(self, executor: Executor, kernels: Mapping[str, Any]) -> None:
-        """Let no line have a cell; ``kernels`` has the entries ``recurrence_clear`` and ``recurrence_zero``."""
+        """Forget all lines and counts; ``kernels`` has the entries ``recurrence_clear`` and ``recurrence_zero``."""
         for segments in (self.diagonals, self.rows, self.columns):
             n = lines_in(segments)
             executor.launch(kernels["recurrence_clear"], open_size(n), None, segments=segments, n=n)

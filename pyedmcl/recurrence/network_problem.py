@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 1 << 26  # of the links that the host holds
 _ROWS_MOST = 60_000  # along the second axis of a launch; NVIDIA refuses more than 65,535
-_SUMS_MOST = 1_000_000  # points of a launch that finds triangles
+_SUMS_MOST = 1_000_000  # points of a launch that finds triangles, however few links they have
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkProblem:
-    """The network of a recurrence matrix; blocks are ranges of points, and give degrees and closed pairs of neighbours.
+    """The network of a recurrence matrix; blocks are ranges of points.
+
+    A block gives the degree of each point, and how many ordered pairs of its neighbours are linked with each other
+    (closed pairs: twice the triangles through the point).
 
     Attributes
     ----------
@@ -64,7 +67,7 @@ class NetworkProblem:
         return operations(self.matrix)
 
     def blocks(self, devices: int = 1) -> list[Block]:
-        """Points for so many devices."""
+        """Ranges of points, to be shared by ``devices``."""
         most = max(_BLOCK_BYTES // (4 * self.words), 1)
         return cut(self.total, rows_of_a_block(self.total, most, devices), layers=2)
 
@@ -108,6 +111,7 @@ class NetworkEngine:
 
     def _make_links(self, kernel: Any, x: NDArray[Any]) -> None:
         matrix, n, words = self._problem.matrix, self._problem.total, self._problem.words
+        # Of each pair and coordinate a difference, a term and a sum.
         pacer, cost = Pacer(self._executor.info), float(words * 32 * 3 * matrix.cell["m"])
         across = -(-words // self._wg) * self._wg
         data = self._executor.upload(x)
@@ -144,7 +148,7 @@ class NetworkEngine:
         before = np.concatenate([[0], np.cumsum(degree)])
         row = 0
         while row < len(block):
-            # Points differ in their degree: as many as have the links that fit a launch.
+            # A point takes as long as it has links: as many points as fill a launch with theirs.
             links = pacer.units(float(words))
             end = max(int(np.searchsorted(before, before[row] + links, side="right")) - 1, row + 1)
             end = min(end, len(block), row + _SUMS_MOST)

@@ -35,14 +35,14 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _KEPT_MOST = 8192
-# Numbers of generations of answers: a new one begins where all questions are answered anew. A footing from before must
-# differ from all later ones, although the version of the knowledge may be the same, or begin at 0 again.
+# Counts how often all answers were dropped, and never begins again. It is part of a footing, since the version of the
+# knowledge may be the same as before, or begin at 0 again.
 _generations = itertools.count()
 
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """What holds around a question, as the blocks that it is asked in say."""
+    """What the ``with`` statements around a question have set."""
 
     call: Call | None = None
     forced: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -94,12 +94,12 @@ class ParameterSource:
 
     @contextlib.contextmanager
     def mode(self, tune: str | None = None) -> Iterator[None]:
-        """Within the block, parameters are chosen by this mode.
+        """Inside this ``with``, parameters are chosen by this mode.
 
         Parameters
         ----------
         tune : {"never", "cached", "auto", "force"}, optional
-            None: as around the block, else ``PYEDMCL_TUNE``, else "cached".
+            None: as outside of it, else ``PYEDMCL_TUNE``, else "cached".
 
         Raises
         ------
@@ -115,13 +115,13 @@ class ParameterSource:
                 yield
 
     def mode_in_force(self) -> str:
-        """The mode of the block around, else that of ``PYEDMCL_TUNE``."""
+        """The mode of the ``with`` around, else that of ``PYEDMCL_TUNE``."""
         call = self._around.get().call
         return call.mode if call is not None else config.current().tune
 
     @contextlib.contextmanager
     def using(self, **kernels: Mapping[str, Any]) -> Iterator[None]:
-        """Within the block, kernels named here take these parameters (others stay as chosen), with grade "forced".
+        """Inside this ``with``, kernels named here take these parameters (others stay as chosen), with grade "forced".
 
         How a tuner tries parameters: whole functions then run with them, through the same launches as ever. What is
         left out is the default's.
@@ -136,7 +136,7 @@ class ParameterSource:
 
     @contextlib.contextmanager
     def keeping(self, answers: Answers) -> Iterator[None]:
-        """Within the block, a question that ``answers`` knows is answered from there; new answers are added to it.
+        """Inside this ``with``, a question that ``answers`` knows is answered from there; new answers are added to it.
 
         A job that is continued gets the parameters that it began with: its provenance names one set, and sums of
         S-map are split as they say.
@@ -308,7 +308,7 @@ class ParameterSource:
         answer = question.answered(base, "default")
         for grade, entry in self.knowledge.suitable(key) if mode != "never" else ():
             why = defaults.unfit(spec, entry.parameters, specialisation, info, most, sizes)
-            if why is None and not self._sound(question, grade, entry):
+            if why is None and not self._trusted_or_verified(question, grade, entry):
                 why = "they were found elsewhere, and could not be verified here"
             if why is None:
                 answer = question.answered(dict(entry.parameters), grade)
@@ -317,8 +317,9 @@ class ParameterSource:
         self._tell(logging.INFO, f"parameters of {spec.name} on {info.name}: {answer.choice.grade}")
         return answer
 
-    def _sound(self, question: ParameterQuestion, grade: str, entry: Entry) -> bool:
-        """Whether parameters were tuned and verified with this driver, or shipped, or give right answers now."""
+    def _trusted_or_verified(self, question: ParameterQuestion, grade: str, entry: Entry) -> bool:
+        """Whether parameters may be used: shipped ones, and those of this very device and driver, are trusted; others
+        must give right answers here, once."""
         key = question.key()
         if grade == "shipped" or entry.key.device == key.device or self.knowledge.is_checked(key, entry.parameters):
             return True
@@ -365,7 +366,7 @@ class ParameterSource:
             self.knowledge.refresh()
 
     def _apart(self) -> contextlib.AbstractContextManager[None]:
-        """Within the block, whatever is asked is no part of the function at work."""
+        """Inside this ``with``, whatever is asked is no part of the function at work."""
         return self._within(call=Call("never"), forced={}, watchers=(), answers=None)
 
 

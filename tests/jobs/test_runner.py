@@ -189,7 +189,7 @@ def test_a_call_is_not_repeated_where_a_block_is_refused_with_the_least_memory_t
         run(FakeProblem(diary, happens), array_sink()[0])
 
     diary = Diary()
-    with pytest.raises(DeviceMemoryError, match=r"^8 bytes are not there \(That was with 0\.125 of") as caught:
+    with pytest.raises(DeviceMemoryError, match=r"^8 bytes are not there \(This was with 12\.5 % of") as caught:
         call()
     assert caught.value.last and len(calls) == 1
     assert diary.blocks == [0, 1, 1, 1, 1, 2]

@@ -35,7 +35,7 @@ class CcmMatrixWindowsProblem(WindowsProblem):
         return self.whole.kernels
 
     def blocks(self, devices: int = 1) -> list[Block]:
-        """Ranges of windows, for so many devices."""
+        """Ranges of windows, to be shared by ``devices``."""
         return self.cut(_BLOCK_SERIES // self.whole.total, devices)
 
     def open(self, executor: Executor) -> CcmMatrixWindowsEngine:

@@ -72,7 +72,7 @@ class EmbedDimensionProblem:
         return len(block)
 
     def blocks(self, devices: int = 1) -> list[Block]:
-        """Ranges of series, for so many devices."""
+        """Ranges of series, to be shared by ``devices``."""
         rows = series_of_a_block(self.total, self.data.series.n_steps, devices)
         return cut(self.total, rows, 2 if self.parts else 1)
 

@@ -67,7 +67,7 @@ class ViewsProblem:
         return len(block)
 
     def blocks(self, devices: int = 1) -> list[Block]:
-        """Ranges of views, for so many devices."""
+        """Ranges of views, to be shared by ``devices``."""
         most = max(_BLOCK_CELLS // len(self.states), 1)
         return cut(self.total, rows_of_a_block(self.total, most, devices))
 

@@ -34,7 +34,7 @@ from .xmap_result import XmapResult
 
 
 def stored_block_rows(shape: tuple[int, int], n_steps: int, rule: Keep | None, processes: int) -> int:
-    """Libraries of a block in a folder, of a map of this shape that so many processes share."""
+    """Libraries of a block in a folder, of a map of this shape that ``processes`` share."""
     rows = shared_block_rows(default_block_rows(*shape), shape[0], shape[1] * n_steps, processes)
     return rows if rule is None else rule.block_rows(shape[0], rows)
 
@@ -52,7 +52,8 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
     series, target_series = problem.data.series, problem.target_data.series
     shape, dtype = (series.n_series, target_series.n_series), problem.data.dtype
     fits = problem.fits
-    # A layer of another shape, after the maps: predictions, of whose measures there is one map, or mean slopes.
+    # Behind the maps there may be one more array, of another shape: predictions (there is one map of skill then), or
+    # mean slopes.
     predicted: Any = None
     slopes: Any = None
     if problem.predictions:
@@ -71,7 +72,8 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
     if predicted is not None and layout is not None:
         predicted = predicted[..., layout.order]
     return XmapResult(
-        # "best" gives the largest rho and its theta; a sequence of theta gives as many maps; folds follow their mean.
+        # The layers: of theta="best" the largest rho and its theta; of several theta a map each; of folds the mean, and
+        # then each fold; else one map.
         layers if fits is not None and fits.several else layers[0],
         np.array(problem.E, int), series.names, None, _provenance(problem, runner, record, sink.record),
         layers[1] if fits is not None and fits.best else theta_of(problem.arguments()),
@@ -108,7 +110,11 @@ def edges_in_memory(problem: XmapProblem, runner: Runner, rule: Keep) -> XmapEdg
 def map_in_folder(
     problem: XmapProblem, runner: Runner, folder: Path, rule: Keep | None, begin: float | None, *, resume: bool
 ) -> XmapResult | XmapEdges:
-    """Compute what a store lacks of a map or of its edges, alone or (``begin``) together with other processes."""
+    """Compute what a store lacks of a map or of its edges.
+
+    ``begin`` is where among the blocks this process begins, as a share of them, together with other processes that
+    share the folder; None where it works alone.
+    """
     info = runner.alike(problem.kernels)
     manifest = problem.manifest(info, **_named(rule))
     opened = sink_at(
@@ -137,8 +143,8 @@ def result_of_store(store: XmapStore, E: Any, provenance: dict[str, Any]) -> Xma
 
 def _reduced(problem: XmapProblem, rule: Keep) -> KeptProblem:
     """The same problem, of whose blocks only edges are kept."""
-    itself = own_targets(problem.data.series.names, _target_names(problem))
-    return KeptProblem(problem, rule, problem.data.dtype, itself, problem.target_data.series.n_series)
+    own_target = own_targets(problem.data.series.names, _target_names(problem))
+    return KeptProblem(problem, rule, problem.data.dtype, own_target, problem.target_data.series.n_series)
 
 
 def _target_names(problem: XmapProblem) -> tuple[str, ...] | None:
@@ -154,8 +160,8 @@ def _provenance(
     problem: XmapProblem, runner: Runner, record: Record, earlier: Record, rule: Keep | None = None,
     more: tuple[str, ...] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """Where the result comes from; what searched is told of E, and of blocks that were there, too."""
+    """Where the result comes from. Its searches are also those for E, and those of blocks of earlier runs."""
     record = replace(record, searched=earlier.searched)
-    used = runner.provenance((*problem.kernels, *more), record, arguments=problem.arguments() | _named(rule))
-    tell_in_full(used)
-    return used
+    provenance = runner.provenance((*problem.kernels, *more), record, arguments=problem.arguments() | _named(rule))
+    tell_in_full(provenance)
+    return provenance

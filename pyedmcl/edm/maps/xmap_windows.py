@@ -72,7 +72,7 @@ class XmapWindowsProblem(WindowsProblem):
         return (*self.whole.kernels, "window_knn")
 
     def blocks(self, devices: int = 1) -> list[Block]:
-        """Ranges of windows, for so many devices."""
+        """Ranges of windows, to be shared by ``devices``."""
         wide = self.whole.data.series.n_series + self.whole.target_data.series.n_series
         return self.cut(_BLOCK_CELLS // (wide * self.windows.width), devices)
 

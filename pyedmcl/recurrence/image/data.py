@@ -41,7 +41,7 @@ class SweepData:
         # Where all distances are 0, any finite factor does; it must be one in float32, too.
         return 2.0 ** (61 - int(np.frexp(max(self.reach, 2.0**-60))[1]) - int(largest).bit_length())
 
-    def unit(self, largest: int) -> float:
+    def distance_of_one(self, largest: int) -> float:
         """The distance, in the unit of the data, that 1 stands for in a sum."""
         return float(2.0**self.exponent / self.scale(largest))
 
@@ -94,7 +94,7 @@ def _less_than(problem: RqaProblem, arithmetic: str) -> tuple[Floats, ...]:
     return tuple(limits)
 
 
-def complete_points(side: Floats, problem: RqaProblem, n: int) -> NDArray[np.bool_]:
+def complete_at(side: Floats, problem: RqaProblem, n: int) -> NDArray[np.bool_]:
     """Which points of a side (coordinates, n) have no gap."""
     present: NDArray[np.bool_] = np.logical_not(np.isnan(side).any(axis=0))
     if problem.embedded:

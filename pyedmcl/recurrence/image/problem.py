@@ -15,7 +15,7 @@ from ...jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows
 from ...launch.delivery import DeviceRows, Pixels, deliver_counts, deliver_means
 from ..engine import operations
 from .choose import image_parameters
-from .data import Floats, SweepData, complete_points, prepare
+from .data import Floats, SweepData, complete_at, prepare
 from .sweep import ImageSweep, Raster
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ImageProblem:
         return operations(self.matrix)
 
     def blocks(self, devices: int = 1) -> list[Block]:
-        """Rows of pixels for so many devices."""
+        """Ranges of rows of pixels, to be shared by ``devices``."""
         down, across = self.raster.pixels
         return cut(down, rows_of_a_block(down, max(_BLOCK_PIXELS // across, 1), devices))
 
@@ -77,23 +77,23 @@ class ImageProblem:
         """Of the pixels."""
         return np.float64 if self.mean else np.int64
 
-    def present(self, begin: int, end: int) -> list[NDArray[np.float64]]:
-        """Points without a gap in each of some rows, and in each column, of pixels."""
+    def complete_points(self, begin: int, end: int) -> list[NDArray[np.float64]]:
+        """Points without a gap in each of the rows of pixels ``begin`` to ``end - 1``, and in each column of pixels."""
         raster, matrix = self.raster, self.matrix
         sides = (self.data.rows, matrix.n_rows, raster.down), (self.data.columns, matrix.n_columns, raster.across)
         down, across = (
-            np.add.reduceat(complete_points(side, matrix, n).astype(np.float64), edges[:-1]) for side, n, edges in sides
+            np.add.reduceat(complete_at(side, matrix, n).astype(np.float64), edges[:-1]) for side, n, edges in sides
         )
         return [down[begin:end], across]
 
     @property
     def power(self) -> int:
-        """Exponent of the distance, in the unit of the data, that 1 stands for in a sum."""
-        return int(np.frexp(self.data.unit(self.raster.largest))[1]) - 1 + self.exponent
+        """2**power is the distance, in the unit of the data, that a sum of 1 means."""
+        return int(np.frexp(self.data.distance_of_one(self.raster.largest))[1]) - 1 + self.exponent
 
     def means(self, sums: NDArray[np.int64], block: Block) -> NDArray[np.float64]:
         """Mean distances of a block from their fixed-point sums; NaN where a pixel has no cell without a gap."""
-        cells = np.outer(*self.present(block.begin, block.end))
+        cells = np.outer(*self.complete_points(block.begin, block.end))
         with np.errstate(invalid="ignore", divide="ignore"):
             means: NDArray[np.float64] = np.where(cells > 0, sums.astype(np.float64) / cells, np.nan)
         return np.ldexp(means, self.power)
@@ -124,8 +124,10 @@ def image_problem(
     InputError
         The matrix is joint, or has several radii.
     """
-    if matrix.joint is not None or (not mean and matrix.n_radii != 1):
-        raise InputError(f"radius={matrix.radii!r}: a plot has one radius and is of one pair of series")
+    if matrix.joint is not None:
+        raise InputError("joint recurrence is that of two pairs of series: draw the plot of each")
+    if not mean and matrix.n_radii != 1:
+        raise InputError(f"radius={matrix.radii!r}: a plot has one radius")
     raster = Raster(matrix.n_rows, matrix.n_columns, pixels, matrix.symmetric and pixels[0] == pixels[1])
     return ImageProblem(matrix, prepare(matrix, x, x if y is None else y, mean), raster, mean, exponent)
 
@@ -138,8 +140,8 @@ class ImageEngine:
         data, info = problem.data, executor.info
         if data.dtype == "float64" and not info.fp64:
             raise InputError(
-                f"dtype='float64': the device {info.name} has no double precision; use float32, which exact=True "
-                "decides in float64 on the processor where it must, or another device"
+                f"dtype='float64': the device {info.name} has no double precision; use another device, or "
+                "dtype='float32': with exact=True the processor decides in float64 those cells that float32 cannot"
             )
         choice = image_parameters(info, problem.matrix, data, mean=problem.mean, largest=problem.raster.largest)
         self._record = Record(dict(choice.parameters), choice.grade)
@@ -161,11 +163,11 @@ class ImageEngine:
         if self._sweep.listed:
             raise InputError(
                 f"out=: cells that float32 cannot decide are decided on the host, since {self._executor.info.name} has "
-                "no double precision; take exact=False, or leave out= out"
+                "no double precision; pass exact=False, or do not pass out="
             )
         if not p.mean:
             return partial(deliver_counts, self._executor, into=rows)
-        present = p.present(block.begin, block.end)
+        present = p.complete_points(block.begin, block.end)
         return partial(deliver_means, self._executor, into=rows, present=present, exponent=p.power)
 
     def release(self) -> None:
