@@ -31,8 +31,10 @@ def run_fragment(device, head, body, inputs, outputs, *, items=1, group=None, **
         Name to an array.
     outputs : mapping
         Name to an array of the result's shape and type, whose content the kernel finds.
-    items, group : int
-        Work-items, and how many of them form a work-group (the driver chooses where ``group`` is left out).
+    items : int or tuple of int
+        Work-items, along each dimension.
+    group : int, optional
+        How many of them form a work-group, along the first dimension; the driver chooses where it is left out.
     **values
         What head and body use in ``${...}``. ``dtype``, ``lanes``, ``fma``, ``minimum`` and ``exact_division`` mean
         what they mean to :func:`pyedmcl.codegen.render.prologue`; the last three are the device's own where left out.
@@ -42,22 +44,54 @@ def run_fragment(device, head, body, inputs, outputs, *, items=1, group=None, **
     dict
         The outputs by name.
     """
-    executor = open_device(device)
-    quirks = quirks_for(executor.info)
-    values = {**quirks.values, **values}
-    arrays = {name: np.ascontiguousarray(array) for name, array in {**inputs, **outputs}.items()}
+    arrays = _contiguous({**inputs, **outputs})
     pointers = ", ".join(
         f"global {'' if name in outputs else 'const '}{_C_NAMES[array.dtype.name]}* restrict {name}"
         for name, array in arrays.items()
     )
     text = f"{head}\nkernel void fragment({pointers}) {{\n  const int i = get_global_id(0);\n{body}\n}}\n"
+    return _run(device, text, "fragment", arrays, outputs, items, group, values)
+
+
+def run_kernel(device, text, entry, arguments, outputs, *, items=1, group=None, **values):
+    """Run a kernel that a fragment defines, and return what it wrote.
+
+    Parameters
+    ----------
+    device, items, group, **values
+        As those of :func:`run_fragment`.
+    text : str
+        The kernel and what stands before it; it may use all of Mako.
+    entry : str
+        The kernel's name.
+    arguments : mapping
+        All of its arguments in their order: arrays, and numbers as NumPy's scalars.
+    outputs : sequence of str
+        The arrays that it writes.
+    """
+    return _run(device, text, entry, _contiguous(arguments), outputs, items, group, values)
+
+
+def _contiguous(arguments):
+    return {name: np.ascontiguousarray(value) if np.ndim(value) else value for name, value in arguments.items()}
+
+
+def _run(device, text, entry, arguments, outputs, items, group, values):
+    executor = open_device(device)
+    quirks = quirks_for(executor.info)
+    values = {**quirks.values, **values}
     filled = render._filled(render._compiled(text, "fragment"), "fragment", values)
     source = render.prelude(quirks) + render.prologue(values) + render.expand_includes(filled, set())
-    slots = [Slot(name, array.dtype, True, name in inputs) for name, array in arrays.items()]
-    kernel = executor.build(source, quirks.build_options).kernel("fragment", slots)
+    arrays = {name: value for name, value in arguments.items() if np.ndim(value)}
+    slots = [
+        Slot(name, value.dtype, name in arrays, name in arrays and name not in outputs)
+        for name, value in arguments.items()
+    ]
+    kernel = executor.build(source, quirks.build_options).kernel(entry, slots)
     buffers = {name: executor.upload(array) for name, array in arrays.items()}
-    local_size = None if group is None else (group,)
-    executor.launch(kernel, (items,), local_size, **buffers).wait()
+    sizes = tuple(np.atleast_1d(items).tolist())
+    local_size = None if group is None else (group, *(1 for _ in sizes[1:]))
+    executor.launch(kernel, sizes, local_size, **{**arguments, **buffers}).wait()
     results = {name: executor.download(buffers[name], np.empty_like(arrays[name])) for name in outputs}
     for buffer in buffers.values():
         buffer.release()
