@@ -13,12 +13,12 @@ from pyedmcl.codegen.sentinels import SENTINELS
 from pyedmcl.reference import fma32, fma64
 from pyedmcl.reference.ccm import philox4x32
 
-NUMERIC, DIVISION, REDUCE, MOMENT = (
-    f'#include "{name}.clh"' for name in ("numeric", "division", "reduce", "moment")
-)
+NUMERIC, DIVISION = '#include "numeric.clh"', '#include "division.clh"'
+REDUCE, MOMENT = '#include "reduce.clh"', '#include "moment.clh"'
 DTYPES = ("float32", "float64")
 LANES = (1, 4, 8, 16)
 TYPES = ("real", "whole", "realv", "rowv")
+PARTS = {"float32": "float", "float64": "double"}
 
 
 def numbers(dtype, n, seed=0, spread=3.0):
@@ -36,6 +36,23 @@ def test_numeric_types_and_sentinels(device):
         np.testing.assert_array_equal(found["out"], np.array(list(SENTINELS.values()), dtype))
         size = np.dtype(dtype).itemsize
         assert found["sizes"].tolist() == [size, size, 8 * size, 8 * size]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_bits_of_numbers_and_literals(device, dtype, lanes):
+    x = numbers(dtype, lanes, 15)
+    bits = x.view(np.int32 if dtype == "float32" else np.int64)
+    body = """
+  STOREV(AS_WHOLEV(LOADV(x)), bits_of_x);
+  STOREV(AS_REALV(LOADV(bits)), x_of_bits);
+  literal[0] = LITERAL(0.1);
+"""
+    outputs = {"bits_of_x": np.zeros_like(bits), "x_of_bits": np.zeros_like(x), "literal": np.zeros(1)}
+    found = run_fragment(device, NUMERIC, body, {"x": x, "bits": bits}, outputs, dtype=dtype, lanes=lanes)
+    np.testing.assert_array_equal(found["bits_of_x"], bits)
+    np.testing.assert_array_equal(found["x_of_bits"], x)
+    assert found["literal"] == float(np.dtype(dtype).type(0.1))
 
 
 def factors(dtype):
@@ -247,13 +264,17 @@ def test_moments_are_doubles(device, dtype, lanes, half):
   for (int h = 0; h < LANES; h += HALF) {
     const momentv w = LOAD_MOMENTV(weights + h);
     STORE_MOMENTV(w * w, squares + h);
+    real part[HALF] __attribute__((aligned(64)));
+    for (int l = 0; l < HALF; ++l) part[l] = x[h + l];
+    STORE_MOMENTV(CONVERT_MOMENTV(*(const PART*)part), converted + h);
   }
 """
-    outputs = {"weights": np.zeros(lanes), "squares": np.zeros(lanes)}
-    head = f"#define HALF {half}\n{MOMENT}"
+    outputs = {name: np.zeros(lanes) for name in ("weights", "squares", "converted")}
+    head = f"#define HALF {half}\n#define PART {PARTS[dtype]}{half if half > 1 else ''}\n{MOMENT}"
     found = run_fragment(device, head, body, {"x": x}, outputs, dtype=dtype, lanes=lanes)
     np.testing.assert_array_equal(found["weights"], x.astype(np.float64))
     np.testing.assert_array_equal(found["squares"], x.astype(np.float64) ** 2)
+    np.testing.assert_array_equal(found["converted"], x.astype(np.float64))
 
 
 @pytest.mark.parametrize("count", ["uint", "uint4", "uint16"])
@@ -273,3 +294,23 @@ def test_random_numbers_are_philox(device, count):
         {"out": np.zeros((4, width), np.uint32)},
     )["out"]  # fmt: skip
     np.testing.assert_array_equal(found.T, np.array([philox4x32(counter, key) for counter in counters.T]))
+
+
+def test_declared_functions_are_those_of_opencl(device):
+    """Beside the compiler's own header, or instead of it: a function of each group, of numbers and of vectors."""
+    body = """
+  const float4 x = vload4(0, f);
+  const int4 n = vload4(0, k);
+  vstore4(fma(x, x, fabs(x)) + fmax(x, (float4)(2)) + ldexp(x, n & 3), 0, reals);
+  vstore4(clz(n) + max(n, 5) + convert_int4(popcount(as_uint4(n))) + select(n, -n, x > (float4)(0)), 0, wholes);
+  if (i == 0) wholes[0] += atomic_add(wholes + 4, 7) + any(n == 3) + (int)get_global_size(0);
+  barrier(CLK_GLOBAL_MEM_FENCE);
+"""
+    f, k = np.array([-1.5, 0.25, 3, 9], np.float32), np.array([3, -2, 70, 1 << 20], np.int32)
+    outputs = {"reals": np.zeros(4, np.float32), "wholes": np.full(5, 40, np.int32)}
+    found = run_fragment(device, '#include "opencl_functions.clh"', body, {"f": f, "k": k}, outputs)
+    np.testing.assert_array_equal(found["reals"], f * f + np.abs(f) + np.maximum(f, 2) + np.ldexp(f, k & 3))
+    bits = [f"{number & 0xFFFFFFFF:032b}" for number in k.tolist()]
+    leading, ones = np.array([(b + "1").index("1") for b in bits]), np.array([b.count("1") for b in bits])
+    expected = (leading + np.maximum(k, 5) + ones + np.where(f > 0, -k, k)).tolist()
+    assert found["wholes"].tolist() == [expected[0] + 40 + 1 + 1, *expected[1:], 47]

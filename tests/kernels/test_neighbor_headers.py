@@ -258,13 +258,16 @@ def test_bits_of_lanes(device, dtype, lanes):
   masks[0] = four_masks({", ".join(step.format(number) for number in range(4))});
   most[0] = largest_lane(LOADV(counts));
   any[0] = any_bits(LOADV(bits));
+  STOREV(TO_INTV(LOADV(counts)), ints);
 """
-    outputs = {"masks": np.zeros(1, np.uint64), "most": np.zeros(1, np.int32), "any": np.zeros(1, rows_of(dtype))}
+    outputs = {"masks": np.zeros(1, np.uint64), "most": np.zeros(1, np.int32), "any": np.zeros(1, rows_of(dtype)),
+               "ints": np.zeros(lanes, np.int32)}  # fmt: skip
     found = run_fragment(
         device, '#include "topk.clh"', body, {"x": x, "counts": counts, "bits": bits}, outputs, dtype=dtype, lanes=lanes
     )
     assert int(found["masks"][0]) == sum(1 << place for place, present in enumerate(x.ravel()) if present)
     assert found["most"][0] == counts.max()
+    np.testing.assert_array_equal(found["ints"], counts)
     assert found["any"][0] == np.bitwise_or.reduce(bits)
 
 
