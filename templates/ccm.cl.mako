@@ -32,6 +32,7 @@
 in_registers = k <= 8
 # As many query rows as 24 registers hold the lists of: AVX-512 has 32, and the rest of the loop needs some.
 rows = max(min(row_chains, 24 // (2 * k)), 1) if in_registers else 1
+# The fewest members that a list has, of the query rows at hand.
 smallest_count = "count0"
 for r in range(1, rows):
     smallest_count = f"min({smallest_count}, count{r})"
@@ -126,6 +127,9 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
 #define K ${k}
 #include "ccm.clh"
 
+// ---- Sorted neighbours, as a scan reads them ----
+//
+// near, dist: of this launch entries begin to end - 1, of which a work-item takes CHUNK.
 kernel void ccm_prepare(global int* restrict near, global real* restrict dist, const ulong begin, const ulong end,
                         const int n_rows) {
   const ulong first = begin + (ulong)get_global_id(0) * CHUNK, last = min(first + CHUNK, end);
@@ -135,6 +139,8 @@ kernel void ccm_prepare(global int* restrict near, global real* restrict dist, c
   }
 }
 
+// ---- The scan ----
+//
 // The K nearest members of one sample among all library rows, for the rare query rows whose sorted neighbours hold fewer.
 // rows: the rows to draw from, ascending, so that a later member loses a tie. member_distances, member_futures: [K][LANES],
 // this sample's lane of them. Returns how many there are.
@@ -169,8 +175,9 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
 
 // near, dist: [table][n_rows][entries], rows and distances of sorted neighbours, prepared. library: [table][library_stride],
 // row 0 at column front. future_targets: [target][future_stride], what the state of each row leads to, GAP where that is
-// missing. columns: [column][COLUMN_INTS], see ccm.clh; rows_of: lists of the rows that may be drawn. members: [draw][stride],
-// a word for each library row, bit s of which says that sample s holds the row; a column has those of COLUMN_WORDS. column_of: which columns are scanned.
+// missing. columns: [column][COLUMN_INTS], see ccm.clh; column_of: which columns are scanned; rows_of: lists of the rows that may
+// be drawn. members: [draw][stride], a word for each library row, bit s of which says that sample s holds the row; a column
+// has those of COLUMN_WORDS.
 // sums: [column][n_chunks][SUMS][SAMPLES]. Rows with fewer than `least` members among their neighbours are not predicted.
 // A work-item takes ${lanes} samples of a column through a chunk of query rows, from t_begin on; this launch has items
 // begin to end - 1, number (chunk * n_scanned + column) * (SAMPLES / LANES) + samples.
@@ -275,6 +282,8 @@ void ccm(global const int* restrict near, global const real* restrict dist, cons
 %endfor
 }
 
+// ---- From sums to rho ----
+//
 // rho: [column][SAMPLES]. A work-item takes ${lanes} samples.
 kernel void ccm_rho(global const real* restrict sums, const int n_columns, const int n_chunks, global real* restrict rho) {
   const int lane0 = (int)(get_global_id(0) % (SAMPLES / LANES)) * LANES, at = (int)(get_global_id(0) / (SAMPLES / LANES));

@@ -22,6 +22,8 @@
 ##     row_lane       says which query rows it has
 ##     library_lane   says which library it has, of those that the group looks up at once
 ##
+## The kernel calls target_lane `lane`. Work-items of a lane have the same targets, and `slot` numbers them.
+##
 ## lookup_prediction.mako makes the predictions of a row. lookup_sums.mako adds them over the rows, in an order that does not
 ## depend on the parameters.
 ##
@@ -140,6 +142,8 @@ kernel void lookup_narrow(global const int* restrict rows, global ushort* restri
 //   weights of 0, and rows that can be read.
 // rho: [library][rho_stride], written from row first_library on, to column target_of[c].
 // Columns column_begin .. column_end - 1 belong to this launch; query rows are t_begin .. t_end - 1, observed at t + Tp.
+// table_rows: query rows that a table has room for. n_slices: groups that share the libraries of a column tile. top_byte: that
+// of compact.clh, which says why it is an argument. any_k: k, where it is one.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void lookup(global const ${target_type}* restrict targets, global const ${row_type}* restrict rows,
             global const real* restrict weights, global const int* restrict target_of, global real* restrict rho,

@@ -72,6 +72,7 @@ reach = 0 if embedded else (m - 1) * tau  # how far a point's coordinates lie be
 by_sign = shared and lanes == 1 and dtype == "float32" and not corridor
 below, above = ("<", ">") if strict else ("<=", ">=")
 deciding = "double" if exact else "real"  # the type of what decides
+# The limits of a radius, as the kernel's comment on its arguments names them.
 outer = "surely below, maybe below" if exact else "outer"
 inner = ("" if not corridor else ", surely above, maybe above" if exact else ", inner")
 several = n_radii > 1

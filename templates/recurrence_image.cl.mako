@@ -9,11 +9,12 @@
 ##      ...                                                      A group takes per_group pieces, one after the other,
 ##                                                               and a piece tile rows at a time.
 ##
-##   1. sweep    For each row of a tile: a difference and a multiply-add per coordinate, a comparison and an addition.
-##   2. close    In an exact sweep in float32, columns of a tile that hold a cell near a limit are counted again in float64,
-##               here, or on the host where the device has no double precision.
+##   1. sweep    A row of a tile takes a difference and a multiply-add for each coordinate, a comparison and an addition.
+##   2. recount  In an exact sweep in float32, columns of a tile with open cells, which lie so near a limit that float32 cannot
+##               tell, are counted again in float64: here, or on the host where the device has no double precision.
 ##   3. pixels   After each piece a work-item adds its columns to the pixels of the group in local memory, and the group adds
 ##               these to the image.
+##
 ## Counts are integers, and distances are added as fixed-point numbers of 64 bits: the order of additions does not matter. In
 ## a symmetric matrix only pixels on and above the diagonal are computed.
 ##
@@ -56,7 +57,7 @@
 <%
 columns = lanes * vectors            # of a work-item
 width = wg * columns                 # of a group
-halo = 0 if embedded else (m - 1) * tau
+halo = 0 if embedded else (m - 1) * tau  # values behind a point's first one that its other coordinates reach
 mean = mode == "mean"
 sweeps = 2 if exact else 1           # an exact sweep compares with both ends of a guard band
 limits = [f"limit{s}" for s in range(sweeps)] + ([f"inner{s}" for s in range(sweeps)] if corridor else [])
@@ -252,7 +253,9 @@ void recurrence_image(global const real* restrict rows, const int row_stride, gl
   const int lid = get_local_id(0);
   const int begin = (chunk_begin + (int)get_group_id(0)) * WIDTH, j = begin + lid * ${columns};
   const int first = piece_begin + (int)get_group_id(1) * per_group, end = min(first + per_group, piece_end);
+  // Nothing is to do behind the last column or piece, and for columns that lie below the diagonal from the first piece on.
   if (begin >= n_columns || first >= end || (symmetric && begin + WIDTH <= pieces[first].w)) return;
+  // The group's pixels: the first of them in a row of pixels, and their number.
   const int left = pixel_of(begin, n_columns, pixels);
   const int places = pixel_of(min(begin + WIDTH, n_columns) - 1, n_columns, pixels) - left + 1;
 ${to_pixels.prepare(words)}

@@ -42,6 +42,7 @@ slices = wg // rows  # work-items that weigh library rows for the same query row
 near_stride = -(-coordinates // 4) * 4
 bundle_size = min(wg, 32)  # work-items that run in step
 sub = 4 if matrix_units else min(sub_p, lanes_p, bundle_size)  # of these, along the sums
+# Products of regressors are shared out: a work-item makes those of so many sums, for one library row in so many of the tile.
 product_columns = -(-width // wg)
 product_slots = max(wg // width, 1)
 # With matrix units tiles lie in several places in turn, and strides keep the numbers that a unit reads at once in different banks.
@@ -50,6 +51,7 @@ weight_stride = rows + 4 if matrix_units else rows
 value_places, weight_places = (3, 2) if matrix_units else (1, 1)
 sixteens, eights = rq // 2, own_sums // 2  # products of a unit, each of 16 rows by 8 sums
 at_once = min(4, tile // slices) if slices else 1  # weights that are under way together
+# A work-item holds its share of n numbers in variables with these numbers at the end of their names.
 def loads(n):
     return range(-(-n // wg))
 %>
