@@ -43,7 +43,7 @@ from common import Report, clock, parser
 from pyedmcl.device.fingerprint import device_key
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.errors import InputError
-from pyedmcl.kernels import spec
+from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuner.measure import Bench
 from pyedmcl.tuner.problem import TuningCase
 from pyedmcl.tuning import wisdom
@@ -57,12 +57,13 @@ COLUMNS = {
     "alone": "60 s of tuning, nothing shipped",
 }  # fmt: skip
 GOALS = {"defaults": 0.85, "other": 0.9, "tuned": 0.97}
+_SHIPPED = wisdom.shipped
 # Reads shipped wisdom from a file, and runs the command.
 _COMMAND = """
 import pathlib, sys
 from pyedmcl.tuning import wisdom
 entries = wisdom.read(pathlib.Path(sys.argv.pop(1))).entries
-wisdom.shipped = lambda runtime: entries
+wisdom.shipped = lambda runtime, kernel: entries
 from pyedmcl.cli.app import app
 app(sys.argv[1:])
 """
@@ -95,17 +96,22 @@ def of_class(info: DeviceInfo, more: Sequence[Path] = ()) -> tuple[Entry, ...]:
     return tuple(
         replace(entry, key=replace(entry.key, device=mine))
         for entry in entries
-        if (entry.key.device.name, entry.key.device.runtime) != (mine.name, mine.runtime)
+        if entry.key.kernel in NAMES
+        and (entry.key.device.name, entry.key.device.runtime) != (mine.name, mine.runtime)
         and (entry.key.device.runtime in _PROCESSORS) == (info.kind == "cpu")
     )
 
 
 @contextlib.contextmanager
 def known(way: Way) -> Iterator[None]:
-    """Within the block, parameters are chosen by what a way knows."""
+    """Within the block, parameters are chosen by what a way knows, and searches by the shipped rates as ever."""
+
+    def shipped(runtime: str, kernel: str) -> tuple[Entry, ...]:
+        return way.shipped if kernel in NAMES else _SHIPPED(runtime, kernel)
+
     with (
         mock.patch.dict(os.environ, PYEDMCL_DATA_DIR=way.folder),
-        mock.patch.object(wisdom, "shipped", lambda runtime: way.shipped),
+        mock.patch.object(wisdom, "shipped", shipped),
     ):
         source.forget()
         with source.mode("never" if way.name == "defaults" else "cached"):
@@ -227,7 +233,7 @@ def measure(options: Any, known_files: Sequence[Path]) -> None:
         ways = [
             Way("defaults", f"{folder}/none"), Way("other", f"{folder}/none", others),
             Way("tuned", f"{folder}/tuned", others), Way("alone", f"{folder}/alone"),
-            Way("best", options.database or f"{folder}/best", wisdom.shipped(info.runtime)),
+            Way("best", options.database or f"{folder}/best", wisdom.read_shipped(info.runtime).entries),
         ]  # fmt: skip
         if not others:  # a tuning begins with nothing in any case
             ways = [way for way in ways if way.name not in ("other", "alone")]

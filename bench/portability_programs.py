@@ -218,7 +218,7 @@ def _tuned_parameters(kernel: str, questions: Sequence[Any]) -> Mapping[str, Any
 @functools.cache
 def _wisdom() -> tuple[tuple[TuningKey, Mapping[str, Any]], ...]:
     records = [json.loads(line) for line in read_text("tuning/wisdom", _WISDOM).splitlines() if line.strip()]
-    return tuple((key_from(record), record["parameters"]) for record in records if "parameters" in record)
+    return tuple((key_from(record), record["parameters"]) for record in records)
 
 
 def _variants(requests: Sequence[Request], info: DeviceInfo) -> Iterator[Request]:

@@ -41,7 +41,7 @@ def fresh(bench: Any, case: Any, spec: Any, info: Any, seconds: float) -> Mappin
     from pyedmcl.tuning.database import Database, new_session
     from pyedmcl.tuning.parameters import source
 
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(wisdom, "shipped", lambda runtime: ()):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(wisdom, "shipped", lambda runtime, kernel: ()):
         source.forget()
         settings = Settings("greedy", seed=1, rounds=5, duel=7)
         until = time.monotonic() + seconds

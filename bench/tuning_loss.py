@@ -110,7 +110,7 @@ def main() -> None:
         return
     os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
     from pyedmcl.device.session import open_device
-    from pyedmcl.kernels import spec
+    from pyedmcl.kernels import NAMES, spec
     from pyedmcl.tuner.measure import Bench
     from pyedmcl.tuner.problems import problem
     from pyedmcl.tuning import wisdom
@@ -119,8 +119,9 @@ def main() -> None:
     executor = open_device(options.device)
     info, bench = executor.info, Bench(executor)
     report, lines = Report(info, options.out), []
-    shipped = wisdom.shipped(info.runtime)
-    for name in options.kernels.split(",") if options.kernels else sorted({entry.key.kernel for entry in shipped}):
+    shipped = wisdom.read_shipped(info.runtime).entries
+    kernels = {entry.key.kernel for entry in shipped} & set(NAMES)
+    for name in options.kernels.split(",") if options.kernels else sorted(kernels):
         entries = [entry for entry in shipped if entry.key.kernel == name]
         for case in problem(name).cases(options.mode, info):
             described = bench.describe(case, None)

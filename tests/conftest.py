@@ -101,8 +101,7 @@ def data_dir(tmp_path, monkeypatch):
     from pyedmcl.tuning.parameters import source
 
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
-    for name in ("shipped", "shipped_rates"):
-        monkeypatch.setattr(wisdom, name, lambda runtime: ())
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: ())
     source.forget()
     source.verifier = lambda *asked: ("ok", "")
     yield tmp_path / "data"

@@ -6,17 +6,31 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pyedmcl.device.fingerprint import device_key
-from pyedmcl.neighbors.rates import DEFAULTS, MODEL, NAME
+from pyedmcl.neighbors.rates import DEFAULTS, NAME
 from pyedmcl.neighbors.rates_fit import Timing
 from pyedmcl.tuner.neighbor_rates import SEARCHES
-from pyedmcl.tuning.rates import RateRecord
+from pyedmcl.tuning.grades import Entry
+from pyedmcl.tuning.journal import Trial
+from pyedmcl.tuning.key import model_key
 
 CPU, GPU = DEFAULTS["cpu"][1], DEFAULTS["gpu"][1]
 
 
-def record(info, factor=1.0, **more):
-    values = {name: value * factor for name, value in CPU.as_dict().items()}
-    return replace(RateRecord(device_key(info), NAME, MODEL, values, ({"n": 1},), 5.0, "s"), **more)
+def entry(info, factor=1.0, **values):
+    """Rates as they are shipped: those of a processor, times a factor, or some of their own."""
+    return Entry(model_key(NAME, device_key(info)), values or {name: v * factor for name, v in CPU.as_dict().items()})
+
+
+def trial(info, factor=1.0, model=None, **values):
+    """The same as 'pyedmcl tune neighbors' keeps it."""
+    key, parameters = entry(info, factor, **values).key, entry(info, factor, **values).parameters
+    key = key if model is None else replace(key, digest=model)
+    return Trial(key, parameters, "ok", note='{"problems":[{"n":1}]}', when=5.0, session=f"s{factor}", final=True)
+
+
+def sets_of(database):
+    """Rates of a database, in the order in which they came."""
+    return [trial for trial in database.trials() if trial.key.kernel == NAME]
 
 
 class Pretended:

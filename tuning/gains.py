@@ -43,10 +43,9 @@ def with_gains(wisdom: str, found: Mapping[str, float]) -> str:
     lines = []
     for line in wisdom.splitlines():
         record = json.loads(line)
-        if "rates" not in record:
-            device = record["device"]
-            gain = found.get(_place(device["runtime"], device["name"], record, record["parameters"]))
-            line = line if gain is None else canonical({**record, "gain": gain})
+        device = record["device"]
+        gain = found.get(_place(device["runtime"], device["name"], record, record["parameters"]))
+        line = line if gain is None else canonical({**record, "gain": gain})
         lines.append(line + "\n")
     return "".join(lines)
 

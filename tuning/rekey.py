@@ -21,7 +21,7 @@ from typing import Any
 
 from pyedmcl.codegen.spec import KernelSpec
 from pyedmcl.kernels import NAMES, spec
-from pyedmcl.tuning.key import canonical
+from pyedmcl.tuning.key import canonical, digest_of
 
 WISDOM = Path(__file__).resolve().parent / "wisdom"
 
@@ -48,7 +48,7 @@ def stale(text: str) -> Counter[str]:
     """Kernel to the number of its entries that belong to another text than today's."""
     found: Counter[str] = Counter()
     for record in map(json.loads, text.splitlines()):
-        if "rates" not in record and record["digest"] != spec(record["kernel"]).digest():
+        if record["digest"] != digest_of(record["kernel"]):
             found[record["kernel"]] += 1
     return found
 
@@ -62,7 +62,7 @@ def rekeyed(text: str, kernels: tuple[str, ...]) -> str:
             reason = why_illegal(spec(record["kernel"]), record["parameters"])
             if reason:
                 raise ValueError(f"line {number}: {record['kernel']} does not allow this entry: {reason}")
-            line = canonical({**record, "digest": spec(record["kernel"]).digest()})
+            line = canonical({**record, "digest": digest_of(record["kernel"])})
         lines.append(line + "\n")
     return "".join(lines)
 

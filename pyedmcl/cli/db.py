@@ -47,23 +47,15 @@ def own_database() -> Database:
     return Database()
 
 
-def _named(names: Sequence[str] | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Kernels, and what else there are rates of; all of both where nothing is named."""
+def _named(names: Sequence[str] | None) -> tuple[str, ...]:
+    """Kernels, and what else is measured; all of both where nothing is named."""
     from ..kernels import NAMES
-    from ..tuning.rates import MODELS
+    from ..tuning.key import MODELS
 
     for name in names or ():
         if name not in NAMES and name not in MODELS:
             raise InputError(f"KERNEL={name!r}: there is no such kernel; there are {', '.join((*NAMES, *MODELS))}")
-    named = tuple(names or (*NAMES, *MODELS))
-    return tuple(name for name in named if name in NAMES), tuple(name for name in named if name in MODELS)
-
-
-def _digests() -> dict[str, str]:
-    from ..kernels import NAMES, spec
-    from ..tuning.key import spec_digest
-
-    return {name: spec_digest(spec(name)) for name in NAMES}
+    return tuple(names or (*NAMES, *MODELS))
 
 
 def require_kept(database: Database, what: str) -> None:
@@ -82,19 +74,17 @@ def _is_of(trial: Trial, device: str | None) -> bool:
 def show(
     kernels: Kernels = None, device: OfDevice = None, json: options.Json = False, debug: options.Debug = False
 ) -> None:
-    """Count the trials of each device and kernel, by how they ended, and list measured rates."""
+    """Count the trials of each device and kernel, by how they ended; measured rates count as one trial a set."""
     talk = Talk(as_json=json)
-    from ..tuning.journal import IMPORTED
-    from ..tuning.rates import newest as used_rates
-    from ..tuning.rates import stored
+    from ..tuning.key import digest_of
 
-    (chosen, others), database, current = _named(kernels), own_database(), _digests()
+    chosen, database = _named(kernels), own_database()
     counts: dict[tuple[str, str, str, bool], Counter[str]] = defaultdict(Counter)
     newest: dict[tuple[str, str, str, bool], float] = {}
     for trial in database.trials():
         if _is_of(trial, device) and (not kernels or trial.key.kernel in chosen):
             key = trial.key
-            place = (key.device.name, key.device.driver, key.kernel, current.get(key.kernel) == key.digest)
+            place = (key.device.name, key.device.driver, key.kernel, digest_of(key.kernel) == key.digest)
             counts[place][trial.status] += 1
             newest[place] = max(trial.when, newest.get(place, 0.0))
     records: list[dict[str, Any]] = [
@@ -111,21 +101,8 @@ def show(
         talk.table(("kernel", "device", "driver", "current", *_STATES, "newest"), rows, right=_STATES)
     else:
         talk.summary("no trials" + (" of these" if kernels or device else "; 'pyedmcl tune' makes some"))
-    every = [r for r in stored(database) if r.name in others and (device is None or r.device.is_called(device))]
-    used = {record.id for record in used_rates(every)}
-    rates = [
-        {"rates": r.name, "device": r.device.name, "driver": r.device.driver, "used": r.id in used,
-         "source": "file" if r.session == IMPORTED else "measured", "problems": len(r.problems), "when": r.when}
-        for r in every
-    ]  # fmt: skip
-    if rates:
-        talk.table(("rates", "device", "driver", "used", "source", "problems", "measured"), [
-            (r["rates"], r["device"], r["driver"], "yes" if r["used"] else "no", r["source"], r["problems"],
-             time.strftime("%Y-%m-%d", time.localtime(float(str(r["when"])))) if r["source"] != "file" else "imported")
-            for r in rates
-        ], right=("problems",))  # fmt: skip
     talk.summary(f"{database.path}")
-    talk.document({"path": str(database.path), "problems": database.problems, "trials": records, "rates": rates})
+    talk.document({"path": str(database.path), "problems": database.problems, "trials": records})
 
 
 @app.command("best", cls=Command, epilog=HELP)
@@ -134,27 +111,28 @@ def best(
 ) -> None:
     """Show the best parameters of each kernel, device and size that was tuned; rates where they are named."""
     talk = Talk(as_json=json)
-    from ..tuning import rates, wisdom
+    from ..kernels import NAMES
+    from ..tuning import wisdom
     from ..tuning.key import key_as_dict
 
-    (chosen, others), database = _named(kernels), own_database()
-    entries = wisdom.export(database, chosen, device=device) if chosen else []
-    measured = [r for r in rates.newest(rates.stored(database), device=device) if r.name in others and kernels]
+    chosen = _named(kernels) if kernels else NAMES
+    entries = wisdom.export(own_database(), chosen, device=device)
+    rates = [entry for entry in entries if entry.key.kernel not in NAMES]
     rows = [
         (e.key.kernel, e.key.device.name, _words(e.key.specialisation), _words(e.key.size),
          "" if e.seconds is None else f"{e.seconds * 1e3:.4g}",
          ", ".join(f"{name}={value}" for name, value in e.parameters.items()))
         for e in entries
+        if e not in rates
     ]  # fmt: skip
     if rows:
         talk.table(("kernel", "device", "specialised", "size", "ms", "parameters"), rows, right=("ms",))
-    elif not measured:
+    elif not rates:
         talk.summary("nothing was tuned for these kernels as they are now; 'pyedmcl tune' does it")
-    for record in measured:
-        values = [(name, f"{value:.3g}") for name, value in record.values.items()]
-        talk.table((f"{record.name} on {record.device.name}", "seconds"), values, right=("seconds",))
-    records = [{**key_as_dict(e.key), "parameters": e.parameters, "seconds": e.seconds} for e in entries]
-    talk.document(records + [{"device": r.device.as_dict(), "rates": r.name, "values": r.values} for r in measured])
+    for entry in rates:
+        values = [(name, f"{value:.3g}") for name, value in entry.parameters.items()]
+        talk.table((f"{entry.key.kernel} on {entry.key.device.name}", "seconds"), values, right=("seconds",))
+    talk.document([{**key_as_dict(e.key), "parameters": e.parameters, "seconds": e.seconds} for e in entries])
 
 
 def _words(text: str) -> str:
@@ -182,16 +160,15 @@ def export(
 ) -> None:
     """Write the best parameters and measured rates as JSON lines, for 'pyedmcl db import' on another machine."""
     talk = Talk(quiet=quiet)
-    from ..tuning import rates, wisdom
+    from ..tuning import wisdom
     from ..tuning.journal import trial_line
 
-    (chosen, others), database = _named(kernels), own_database()
+    chosen, database = _named(kernels), own_database()
     if trials:
         chosen_trials = [t for t in database.trials() if _is_of(t, device) and (not kernels or t.key.kernel in chosen)]
         lines = [trial_line(trial) for trial in chosen_trials]
     else:
-        lines = [wisdom.line(entry) for entry in wisdom.export(database, chosen, device=device)] if chosen else []
-        lines += [rates.line(r) for r in rates.newest(rates.stored(database), device=device) if r.name in others]
+        lines = [wisdom.line(entry) for entry in wisdom.export(database, chosen, device=device)]
     if output is None:
         for line in lines:
             typer.echo(line)
@@ -212,21 +189,19 @@ def take_in(
 ) -> None:
     """Add parameters that were tuned elsewhere; what was measured on this machine goes before them."""
     talk = Talk(quiet=quiet, as_json=json)
-    from ..tuning import rates, wisdom
+    from ..tuning import wisdom
 
     database = own_database()
     readings = [(file, wisdom.read(file)) for file in files]  # all of them before any is taken in
     records = []
     for file, reading in readings:
         new = wisdom.take_in(database, reading.entries)
-        new += rates.save(database, reading.rates, imported=True) if reading.rates else 0
-        usable = len(reading.entries) + len(reading.rates)
         require_kept(database, f"{file} was not taken in")
         problems = reading.problems(str(file))
         for problem in problems:
             talk.remark(problem)
-        talk.summary(f"{file}: {new:,} new of {usable:,} entries that can be used")
-        records.append({"file": str(file), "new": new, "usable": usable, "problems": problems})
+        talk.summary(f"{file}: {new:,} new of {len(reading.entries):,} entries that can be used")
+        records.append({"file": str(file), "new": new, "usable": len(reading.entries), "problems": problems})
     talk.document({"path": str(database.path), "files": records})
 
 
@@ -237,7 +212,7 @@ def prune(
         typer.Option("--older-than", metavar="DAYS", min=0, help="Also trials older than this.", show_default=False),
     ] = None,
     imported: Annotated[bool, typer.Option("--imported", help="Also what came from files.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="All trials and rates.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All trials.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many, remove none.")] = False,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -245,40 +220,26 @@ def prune(
 ) -> None:
     """Remove what is never looked up again: trials of kernels that have changed since, and rates measured anew."""
     talk = Talk(quiet=quiet, as_json=json)
-    from ..tuning import rates
     from ..tuning.journal import IMPORTED
 
-    database, current = own_database(), _digests()
+    database = own_database()
     before = None if older_than is None else time.time() - older_than * 86400
     all_trials = database.trials()
+    idle = database.idle(all_trials)
     chosen = [
         trial.id
         for trial in all_trials
         if everything
-        or current.get(trial.key.kernel) != trial.key.digest
+        or trial.id in idle
         or (before is not None and trial.when < before)
         or (imported and trial.session == IMPORTED)
     ]
-    all_rates = rates.stored(database)
-    lost = {record.id for record in rates.superseded(all_rates)}
-    chosen_rates = [
-        record.id
-        for record in all_rates
-        if everything
-        or record.id in lost
-        or (before is not None and record.when < before)
-        or (imported and record.session == IMPORTED)
-    ]
-    if (chosen or chosen_rates) and not dry_run:
-        rates.remove(database, chosen_rates)
+    if chosen and not dry_run:
         database.remove(chosen)  # also makes the file smaller
         require_kept(database, "no trials were removed")
     would = "would be " if dry_run else ""
     talk.summary(f"{len(chosen):,} of {len(all_trials):,} trials {would}removed")
-    if all_rates:
-        talk.summary(f"{len(chosen_rates):,} of {len(all_rates):,} sets of rates {would}removed")
-    counts = {"trials": len(all_trials), "chosen": len(chosen), "rates": len(all_rates),
-             "chosen_rates": len(chosen_rates), "removed": not dry_run}  # fmt: skip
+    counts = {"trials": len(all_trials), "chosen": len(chosen), "removed": not dry_run}
     talk.document({"path": str(database.path), **counts})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -87,17 +88,21 @@ def measure(talk: Talk, info: DeviceInfo, seconds: float) -> dict[str, Any]:
 def _keep(talk: Talk, info: DeviceInfo, timings: list[Timing], before: Any) -> dict[str, Any] | None:
     """Rates of what was timed, shown and stored; None where the timings do not tell the most important ones."""
     from ..device.fingerprint import device_key
-    from ..neighbors.rates import MODEL, Rates
+    from ..neighbors.rates import Rates
     from ..neighbors.rates_fit import errors, fit, suffices
     from ..tuning.database import Database, new_session
-    from ..tuning.rates import RateRecord, save
+    from ..tuning.journal import Trial
+    from ..tuning.key import canonical, model_key
 
     if not suffices(timings):
         return None
     rates: Rates = fit(timings, before.rates)
-    problems = tuple(timing.record(rates) for timing in timings)
+    problems = [timing.record(rates) for timing in timings]
     database = Database()
-    save(database, [RateRecord(device_key(info), NAME, MODEL, rates.as_dict(), problems, session=new_session())])
+    database.add([Trial(
+        model_key(NAME, device_key(info)), rates.as_dict(), "ok", note=canonical({"problems": problems}),
+        when=time.time(), session=new_session(), final=True,
+    )])  # fmt: skip
     wrong = errors(timings, rates)
     if not talk.quiet:
         talk.table(_HEADER, [_row(timing, rates) for timing in timings], right=_HEADER[1:])
@@ -110,7 +115,7 @@ def _keep(talk: Talk, info: DeviceInfo, timings: list[Timing], before: Any) -> d
     return {
         "device": info.as_dict(), "database": told_place(talk, database),
         "rates": rates.as_dict(), "before": {"source": before.source, "rates": before.rates.as_dict()},
-        "problems": list(problems), "error": {"median": median(wrong), "most": max(wrong)},
+        "problems": problems, "error": {"median": median(wrong), "most": max(wrong)},
     }  # fmt: skip
 
 

@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ..device.fingerprint import device_key
+from ..device.fingerprint import DeviceKey, device_key
 from ..device.quirks import quirks_for
+from ..tuning.grades import Entry, relation
+from ..tuning.key import finite, model_key
 from ..tuning.parameters import source
-from ..tuning.rates import MODELS
 from .pruned_axes import AXES_MOST
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..tuning.knowledge import Knowledge
 
 NAME = "neighbors"
-MODEL = MODELS[NAME]
 # Queries that a probe looks at: of short series a share, since where nothing can be pruned each costs a whole row.
 _PROBED_LEAST, _PROBED_MOST, _PROBED_SHARE = 256, 4096, 32
 _LEAST_VISITED = 32  # states that the pruned search looks at for a query where states lie best, beside 2 k
@@ -34,6 +34,11 @@ _TREE_LEAF = 16.0
 # microsecond for each state that a query visits, however few queries there are.
 _WALKS_PER_UNIT = 256
 DEFAULT = "default"  # where rates come from if nobody measured the device or one like it
+# Where others come from, by the grade of parameters.
+_SOURCES = {
+    "exact": "measured", "other driver": "measured with another driver", "shipped": "shipped",
+    "same architecture": "measured on a similar device",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,8 @@ class KnownRates:
     ----------
     rates : Rates
     source : str
-        "measured", "imported", "shipped" ... (see :func:`pyedmcl.tuning.knowledge.Knowledge.rates`), or "default".
+        "measured", "imported", "measured with another driver", "shipped", "measured on a similar device", "shipped for
+        a similar device", or "default".
     at_once : int
         Queries that the device walks with at once.
     """
@@ -170,21 +176,27 @@ def _rates_of(info: DeviceInfo) -> KnownRates:
     key = device_key(info)
     quirks = quirks_for(info)
     at_once = info.compute_units * (_WALKS_PER_UNIT if quirks.scalar_work_items else 1)
-    stored_rates = source.knowledge.rates(key, NAME)
-    if stored_rates is not None:
-        grade, record = stored_rates
-        rates = from_values(record.values)
+    for grade, entry in source.knowledge.suitable(model_key(NAME, key)):
+        rates = from_values(entry.parameters)
         if rates is not None:
-            return KnownRates(_for_units(rates, record.device.compute_units, info, quirks.on_host), grade, at_once)
+            scaled = _for_units(rates, entry.key.device.compute_units, info, quirks.on_host)
+            return KnownRates(scaled, _source(grade, entry, key), at_once)
     units, rates = DEFAULTS[quirks.defaults_for]
     return KnownRates(_for_units(rates, units, info, quirks.on_host), DEFAULT, at_once)
 
 
+def _source(grade: str, entry: Entry, device: DeviceKey) -> str:
+    if grade == "shipped" and relation(entry.key.device, device) == "relative":
+        return "shipped for a similar device"
+    return "imported" if grade == "exact" and entry.imported else _SOURCES[grade]
+
+
 def from_values(values: Mapping[str, Any]) -> Rates | None:
-    """Rates from names and numbers; None where one is missing. Names of no rate are ignored."""
+    """Rates from names and numbers; None where one is missing or is no time. Names of no rate are ignored."""
+    needed = "a number of at least 0 is"
     try:
-        return Rates(**{field.name: float(values[field.name]) for field in fields(Rates)})
-    except (KeyError, TypeError, ValueError):
+        return Rates(**{f.name: finite(values[f.name], f.name, needed, zero=True) for f in fields(Rates)})
+    except (KeyError, ValueError):
         return None
 
 

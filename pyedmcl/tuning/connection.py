@@ -35,32 +35,26 @@ CREATE TABLE limits (
     device TEXT NOT NULL, kernel TEXT NOT NULL, work_group INTEGER NOT NULL, note TEXT NOT NULL, at REAL NOT NULL,
     PRIMARY KEY (device, kernel)
 ) WITHOUT ROWID;
+CREATE TABLE bars (
+    id INTEGER PRIMARY KEY, kernel TEXT NOT NULL, parameters TEXT NOT NULL, device TEXT NOT NULL, why TEXT NOT NULL,
+    at REAL NOT NULL
+);
+CREATE TABLE checks (
+    device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL,
+    parameters TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (device, kernel, digest, specialisation, parameters)
+) WITHOUT ROWID;
+CREATE TABLE gains (
+    device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL,
+    size TEXT NOT NULL, parameters TEXT NOT NULL, gain REAL NOT NULL,
+    PRIMARY KEY (device, kernel, digest, specialisation, size, parameters)
+) WITHOUT ROWID;
 """
-_FIRST_TABLES = ("devices", "trials", "fastest", "limits")
-# Came later than the others, and those who do not know them are not disturbed: the layout's number stays. A database
-# of an earlier version gets them when it is written; to readers it seems to have empty ones.
-_LATER_TABLES = {
-    "rates": """(
-        id INTEGER PRIMARY KEY, device TEXT NOT NULL, name TEXT NOT NULL, model TEXT NOT NULL, "values" TEXT NOT NULL,
-        problems TEXT NOT NULL, at REAL NOT NULL, session TEXT NOT NULL
-    )""",
-    # What is kept away by hand.
-    "bars": """(
-        id INTEGER PRIMARY KEY, kernel TEXT NOT NULL, parameters TEXT NOT NULL, device TEXT NOT NULL, why TEXT NOT NULL,
-        at REAL NOT NULL
-    )""",
-    # What was found elsewhere and verified here.
-    "checks": """(
-        device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL,
-        parameters TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (device, kernel, digest, specialisation, parameters)
-    ) WITHOUT ROWID""",
-    # How many times faster than the defaults the outcome of a tuning was.
-    "gains": """(
-        device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL,
-        size TEXT NOT NULL, parameters TEXT NOT NULL, gain REAL NOT NULL,
-        PRIMARY KEY (device, kernel, digest, specialisation, size, parameters)
-    ) WITHOUT ROWID""",
-}
+# Rates were no trials before, and had a table of their own.
+_RATES_AS_TRIALS = (
+    """INSERT INTO trials SELECT NULL, device, name, model, '{}', '{}', '', "values", 'ok', 1, NULL, '[]', problems, at,
+    session, '' FROM rates""",
+    "DROP TABLE rates",
+)
 
 
 class UnusableError(Exception):
@@ -152,7 +146,6 @@ class File:
         try:
             with contextlib.closing(self._attempt(writing=False)) as before:
                 before.backup(memory)
-            _complete(memory, writing=True)
             _transaction(memory, lambda connection: None)  # a copy of a damaged file may refuse to be written
         except _TROUBLE:
             memory = _empty()
@@ -178,10 +171,10 @@ class File:
                 else:  # just being made by somebody else
                     connection.close()
                     return _empty()
+            _take_over_rates(connection)
             if writing and not self._examined:  # once: what is added to a damaged file may never be found again
                 _examine(connection)
                 self._examined = True
-            _complete(connection, writing)
         except BaseException:
             connection.close()
             raise
@@ -272,16 +265,15 @@ def _known(connection: sqlite3.Connection) -> bool:
 
 
 def _examine(connection: sqlite3.Connection) -> None:
-    """Raise UnusableError unless SQLite finds the pages sound, and our tables are as they were made."""
-    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    """Raise UnusableError unless SQLite finds pages and indexes sound, and our tables are as they were made."""
+    (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if verdict != "ok":
         raise UnusableError(f"is damaged: {verdict}")
     with contextlib.closing(_empty()) as made:
         expected = _schema(made)
     schema = _schema(connection)
     for name, statement in expected.items():
-        # A database of an earlier version may lack tables, which are made when they are needed.
-        if schema.get(name, "" if name in _FIRST_TABLES else statement) != statement:
+        if schema.get(name) != statement:
             raise UnusableError(f"is damaged: {name!r} is not as it was made")
 
 
@@ -295,20 +287,16 @@ def _create(connection: sqlite3.Connection) -> None:
     for statement in _TABLES.split(";"):
         if statement.strip():
             connection.execute(statement)
-    _complete(connection, writing=True)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
 
-def _complete(connection: sqlite3.Connection, writing: bool) -> None:
-    """Give a database of an earlier version the tables that it lacks; those of a reader end with the connection."""
-    if not writing:
-        connection.execute("PRAGMA temp_store = MEMORY")
-    existing = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    for name, columns in _LATER_TABLES.items():
-        if name not in existing:
-            kind = "TABLE IF NOT EXISTS" if writing else "TEMPORARY TABLE"
-            connection.execute(f"CREATE {kind} {name} {columns}")
+def _take_over_rates(connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rates'").fetchone() is None:
+        return
+    # Where the file cannot be written, its rates are not seen; another process may have been faster.
+    with contextlib.suppress(sqlite3.OperationalError):
+        _transaction(connection, lambda c: [c.execute(statement) for statement in _RATES_AS_TRIALS])
 
 
 def _empty() -> sqlite3.Connection:

@@ -17,7 +17,7 @@ from ..errors import InputError
 from . import known
 from .connection import File, file_at
 from .journal import ENDS, Trial, process_token, seconds_of
-from .key import TuningKey, canonical, device_digest
+from .key import MODELS, TuningKey, canonical, device_digest, digest_of
 from .known import LIMITS, MAYBE_BARRED, TRIALS, KnownKernel
 from .rows import limit_of, trial_of
 
@@ -153,6 +153,16 @@ class Database:
         """All that an answer needs of a kernel's text, in one question."""
         return self._file.read(lambda connection: known.read(connection, kernel, digest), KnownKernel())
 
+    def idle(self, trials: Iterable[Trial]) -> set[int]:
+        """Numbers of trials that nobody looks up again: of kernels that have changed, and of rates measured anew."""
+        rates_in_use = {trial.id for name in MODELS for trial in self.known(name, MODELS[name]).winners}
+        return {
+            trial.id
+            for trial in trials
+            if digest_of(trial.key.kernel) != trial.key.digest
+            or (trial.key.kernel in MODELS and trial.id not in rates_in_use)
+        }
+
     def barred(self, key: TuningKey) -> set[str]:
         """Canonical parameters never to be tried again for the key's device, kernel and specialisation, whatever size:
         wrong, failed or hung, or begun by a process that is gone."""
@@ -199,7 +209,7 @@ class Database:
 
     def check(self) -> str:
         """What SQLite finds wrong with the file, or "ok"."""
-        statement = "PRAGMA quick_check(1)"
+        statement = "PRAGMA integrity_check(1)"
         return str(self._file.read(lambda connection: connection.execute(statement).fetchone()[0], "there is none"))
 
     def _select(self, where: str, values: Sequence[Any]) -> list[Trial]:

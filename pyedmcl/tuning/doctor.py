@@ -8,11 +8,9 @@ from pathlib import Path
 from .. import config
 from ..device.doctor import Finding
 from ..device.info import RUNTIMES
-from ..kernels import NAMES, spec
-from . import rates, wisdom
+from . import wisdom
 from .bars import stored as stored_bars
 from .database import Database, default_path
-from .key import spec_digest
 
 
 def diagnose() -> list[Finding]:
@@ -29,16 +27,10 @@ def diagnose() -> list[Finding]:
     for path in sorted(asked.parent.glob("*.unusable-*")):
         findings.append(Finding("warning", f"{path} was set aside and is not read", "remove it if nobody needs it"))
     findings += _folder(asked.parent)
-    current = {name: spec_digest(spec(name)) for name in NAMES}
-    stale = sum(current.get(trial.key.kernel) != trial.key.digest for trial in trials)
-    if stale:
-        findings.append(Finding("warning", f"trials of kernels that have changed: {stale:,}", "pyedmcl db prune"))
-    measured = rates.stored(database)
-    if measured:
-        findings.append(Finding("ok", f"sets of rates: {len(measured):,}", ""))
-    idle = len(rates.superseded(measured))
+    idle = len(database.idle(trials))
     if idle:
-        findings.append(Finding("warning", f"rates that are not used any more: {idle:,}", "pyedmcl db prune"))
+        findings.append(Finding("warning", f"trials of kernels that have changed, or of rates measured anew: {idle:,}",
+                                "pyedmcl db prune"))  # fmt: skip
     lost = sum(trial.status == "started" and trial.barring for trial in trials)
     if lost:
         findings.append(Finding("warning", f"trials that ended with their process, to be skipped: {lost:,}", ""))
@@ -70,6 +62,4 @@ def _shipped(runtime: str) -> list[Finding]:
     findings = [Finding("warning", problem, "") for problem in reading.problems(name)]
     if reading.entries:
         findings.append(Finding("ok", f"{name}: {len(reading.entries):,} entries", ""))
-    if reading.rates:
-        findings.append(Finding("ok", f"{name}: sets of rates: {len(reading.rates):,}", ""))
     return findings

@@ -1,4 +1,4 @@
-"""Which of the known parameters suit a problem, and how well: the grades of docs/tuning.md; the same for rates."""
+"""Which of the known parameters suit a problem, and how well: the grades of docs/tuning.md."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from ..device.fingerprint import DeviceKey
-from .journal import IMPORTED
-from .key import TuningKey
-from .rates import RateRecord, newest
+from .key import MODELS, TuningKey
 
 #: From the best to the least knowledge; "forced" parameters were given by the caller, "recorded" ones belong to a job
 #: that is continued.
 GRADES = ("forced", "recorded", "exact", "other driver", "other size", "same architecture", "shipped", "default")
-
-#: The same for rates.
-RATE_GRADES = ("measured", "imported", "measured with another driver", "shipped", "measured on a similar device",
-               "shipped for a similar device")  # fmt: skip
 
 # What is lost by a configuration that was tuned elsewhere, beside one that was tuned on the problem itself: a measure
 # that orders configurations, and tells which are to be expected to be worse than the defaults. One doubling of the
@@ -53,12 +47,15 @@ class Entry:
         Median time on the device of the case it was tuned on.
     gain : float or None
         How many times faster than the defaults it was there, 1 for the defaults themselves; None where nobody noted it.
+    imported : bool
+        Whether it came into the database from a file.
     """
 
     key: TuningKey
     parameters: Mapping[str, Any]
     seconds: float | None = None
     gain: float | None = None
+    imported: bool = field(default=False, compare=False)
 
 
 def ranked(stored: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) -> list[tuple[str, Entry]]:
@@ -113,6 +110,8 @@ def predicted_loss(known: TuningKey, asked: TuningKey) -> float | None:
     if device is None or far is None:
         return None
     lost = far + {"same": 0.0, "driver": _LOSS_OF_DRIVER, "relative": _LOSS_OF_RELATIVE}[device]
+    if known.kernel in MODELS:  # whose numbers are scaled by the units
+        return lost
     units = math.log2(max(known.device.compute_units, 1) / max(asked.device.compute_units, 1))
     return lost + _LOSS_PER_DOUBLING_OF_UNITS * abs(units)
 
@@ -124,31 +123,6 @@ def _grade(known: TuningKey, asked: TuningKey) -> str:
     if distance(known, asked):
         return "other size"
     return "exact" if device == "same" else "other driver"
-
-
-def best_rates(
-    stored: Iterable[RateRecord], shipped: Iterable[RateRecord], device: DeviceKey, name: str
-) -> tuple[str, RateRecord] | None:
-    """The rates that suit a device best, with their grade, one of :data:`RATE_GRADES`; None where none do."""
-    ranked: list[tuple[int, int, RateRecord]] = []
-    for from_file, records in ((False, newest(stored)), (True, shipped)):
-        for order, record in enumerate(records):
-            kind = relation(record.device, device)
-            if kind is None or record.name != name or not record.current:
-                continue
-            if kind == "relative":
-                grade = f"{'shipped for' if from_file else 'measured on'} a similar device"
-            elif from_file:
-                grade = "shipped"
-            elif kind == "driver":
-                grade = "measured with another driver"
-            else:
-                grade = "imported" if record.session == IMPORTED else "measured"
-            ranked.append((RATE_GRADES.index(grade), order, record))
-    if not ranked:
-        return None
-    rank, _, best = min(ranked, key=lambda item: item[:2])
-    return RATE_GRADES[rank], best
 
 
 def relation(known: DeviceKey, asked: DeviceKey) -> str | None:

@@ -11,6 +11,11 @@ from typing import Any
 from ..codegen.spec import KernelSpec
 from ..device.fingerprint import DeviceKey, device_key
 from ..device.info import DeviceInfo
+from ..kernels import NAMES, spec
+
+#: What is measured beside kernels, and the version of the formulas that use it, to be raised when they change. What
+#: the numbers mean is the business of those formulas: :mod:`pyedmcl.neighbors.rates`.
+MODELS = {"neighbors": "2"}
 
 # Follows from tuned parameters, so it cannot be part of what they are looked up by.
 _DERIVED = frozenset({"capacity", "capacities"})
@@ -28,9 +33,9 @@ class TuningKey:
     ----------
     device : DeviceKey
     kernel : str
-        Name of the spec.
+        Name of the spec, or one of :data:`MODELS`.
     digest : str
-        Of the kernel's text and search space.
+        Of the kernel's text and search space; of a model its version.
     specialisation, size : str
         Canonical JSON of the bucketed specialisation, and of the sizes rounded to powers of four.
     """
@@ -140,6 +145,16 @@ class _Spec:
 def spec_digest(spec: KernelSpec) -> str:
     """``spec.digest()``, computed once per process."""
     return _digest(_Spec(spec))
+
+
+def digest_of(name: str) -> str | None:
+    """What today's trials of a kernel or of one of :data:`MODELS` carry; None where there is no such."""
+    return spec_digest(spec(name)) if name in NAMES else MODELS.get(name)
+
+
+def model_key(name: str, device: DeviceKey) -> TuningKey:
+    """The key of one of :data:`MODELS`, which holds for all problems of a device."""
+    return TuningKey(device, name, MODELS[name], canonical({}), canonical({}))
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..device.fingerprint import DeviceKey
 from . import grades, wisdom
 from .bars import Bar
 from .connection import file_at
@@ -22,7 +21,6 @@ from .grades import Entry
 from .journal import BARRING
 from .key import TuningKey, canonical, device_digest
 from .known import KnownKernel
-from .rates import RateRecord, stored
 
 _RECENTLY = 1.0  # seconds
 
@@ -42,8 +40,6 @@ class Knowledge:
 
     def __init__(self) -> None:
         self._kernels: dict[tuple[str, str], KnownKernel] = {}
-        self._rates: list[RateRecord] | None = None
-        self._best_rates: dict[tuple[DeviceKey, str], tuple[str, RateRecord] | None] = {}
         self._seen: object = None
         self._looked = -math.inf
         self.version = 0
@@ -66,29 +62,17 @@ class Knowledge:
             self._seen = seen
             self.version += 1
             self._kernels.clear()
-            self._rates = None
-            self._best_rates.clear()
 
     def suitable(self, key: TuningKey) -> list[tuple[str, Entry]]:
         """Parameters for a key, best knowledge first, each with its grade; barred ones are left out."""
         read = self._kernel(key)
         return [
             (grade, entry)
-            for grade, entry in grades.ranked(read.entries, key, wisdom.shipped(key.device.runtime))
+            for grade, entry in grades.ranked(read.entries, key, wisdom.shipped(key.device.runtime, key.kernel))
             if _place(key, entry.parameters) not in read.barred
             and not self.distrusts(key, entry.parameters)
             and self.kept_away(key, entry.parameters) is None
         ]
-
-    def rates(self, device: DeviceKey, name: str) -> tuple[str, RateRecord] | None:
-        """The rates that suit a device best, and how well they are known; None where nothing is."""
-        self.refresh(recently=True)
-        place = (device, name)
-        if place not in self._best_rates:
-            if self._rates is None:
-                self._rates = stored(Database()) if _exists(default_path()) else []
-            self._best_rates[place] = grades.best_rates(self._rates, wisdom.shipped_rates(device.runtime), device, name)
-        return self._best_rates[place]
 
     def limit(self, key: TuningKey) -> int:
         """Largest work-group that the device was seen to accept for the kernel, where it promised more."""

@@ -62,9 +62,10 @@ class KnownKernel:
     def entries(self) -> list[Entry]:
         """The winners as configurations worth using, with what they gained."""
         return [
-            Entry(trial.key, trial.parameters, trial.median, self.gains.get((*_place(trial), trial.canonical)))
+            Entry(trial.key, trial.parameters, trial.median, self.gains.get((*_place(trial), trial.canonical)),
+                  imported=trial.session == IMPORTED)
             for trial in self.winners
-        ]
+        ]  # fmt: skip
 
 
 def read(connection: sqlite3.Connection, kernel: str, digest: str) -> KnownKernel:

@@ -1,4 +1,4 @@
-"""Wisdom: tuned parameters as JSON lines, shipped with the package or exchanged between people."""
+"""Wisdom: tuned parameters and measured rates as JSON lines, shipped with the package or exchanged between people."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..codegen.texts import read_text
 from ..errors import BuildError, InputError
-from ..kernels import NAMES, spec
+from ..kernels import NAMES
 from .grades import Entry
 from .journal import IMPORTED, Trial
-from .key import canonical, finite, key_as_dict, key_from, spec_digest
-from .rates import MODELS, RateRecord, record_from
+from .key import MODELS, canonical, digest_of, finite, key_as_dict, key_from
 
 if TYPE_CHECKING:
     from .database import Database
@@ -37,14 +36,11 @@ class Reading:
         Lines that are no entry, each with its number and why.
     stale : mapping
         Kernel to the number of its entries that belong to another text or search space than this version's.
-    rates : tuple of RateRecord
-        Rates of devices that this version's formulas can use; see :mod:`pyedmcl.tuning.rates`.
     """
 
     entries: tuple[Entry, ...]
     bad: tuple[str, ...]
     stale: dict[str, int]
-    rates: tuple[RateRecord, ...] = ()
 
     def problems(self, name: str) -> list[str]:
         """Everything that was left out, in words; ``name`` is the file's."""
@@ -72,7 +68,6 @@ def line(entry: Entry) -> str:
 def parse(text: str) -> Reading:
     """Entries of a text, one JSON object a line; lines that are none are named and skipped."""
     entries: list[Entry] = []
-    rates: list[RateRecord] = []
     bad, stale = [], Counter[str]()
     for number, content in enumerate(text.splitlines(), start=1):
         if not content.strip():
@@ -82,19 +77,14 @@ def parse(text: str) -> Reading:
         except (ValueError, TypeError, OverflowError) as error:
             bad.append(f"line {number}: {error}")
             continue
-        if isinstance(entry, RateRecord):
-            if entry.current:
-                rates.append(entry)
-            else:
-                stale[entry.name] += 1
-        elif entry.key.digest == _digest(entry.key.kernel):
+        if entry.key.digest == digest_of(entry.key.kernel):
             entries.append(entry)
         else:
             stale[entry.key.kernel] += 1
-    return Reading(tuple(entries), tuple(bad), dict(stale), tuple(rates))
+    return Reading(tuple(entries), tuple(bad), dict(stale))
 
 
-def _entry(content: str) -> Entry | RateRecord:
+def _entry(content: str) -> Entry:
     try:
         record = json.loads(content)
         # Infinite numbers and halves of characters are read, and could not be written again.
@@ -103,8 +93,6 @@ def _entry(content: str) -> Entry | RateRecord:
         raise ValueError(f"this is no JSON ({error})") from error
     if not isinstance(record, dict):
         raise ValueError("a JSON object is needed")
-    if "rates" in record:
-        return record_from(record)
     key = key_from(record)
     parameters = record.get("parameters")
     if not isinstance(parameters, dict) or not all(isinstance(v, (int, str, float)) for v in parameters.values()):
@@ -118,42 +106,30 @@ def _positive(record: Mapping[str, Any], name: str) -> float | None:
     return None if value is None else finite(value, repr(name), "a number above 0 is")
 
 
-def _digest(kernel: str) -> str | None:
-    return spec_digest(spec(kernel)) if kernel in NAMES else None
-
-
 @functools.cache
-def shipped(runtime: str) -> tuple[Entry, ...]:
-    """Entries that come with the package for the devices of a runtime: ``tuning/wisdom/<runtime>.jsonl``."""
-    name = f"{runtime}.jsonl"
-    reading = read_shipped(runtime)
-    for problem in reading.problems(f"tuning/wisdom/{name}"):
+def shipped(runtime: str, kernel: str) -> tuple[Entry, ...]:
+    """Entries of a kernel that come with the package for a runtime's devices: ``tuning/wisdom/<runtime>.jsonl``.
+
+    Only its own lines are read, since to tell whether one is stale takes the kernel's text.
+    """
+    reading = read_shipped(runtime, f'"kernel":"{kernel}"')
+    for problem in reading.problems(f"tuning/wisdom/{runtime}.jsonl"):
         # No user can mend what was shipped; 'pyedmcl db doctor' tells it.
         log.info("%s", problem)
     return reading.entries
 
 
-@functools.cache
-def shipped_rates(runtime: str) -> tuple[RateRecord, ...]:
-    """Rates of devices of a runtime that come with the package, from the same file."""
+def read_shipped(runtime: str, words: str = "") -> Reading:
+    """The lines with ``words`` of a runtime's shipped file; of no file nothing."""
     try:
         text = read_text("tuning/wisdom", f"{runtime}.jsonl")
     except BuildError:
-        return ()
-    # Most lines are of kernels: whoever asks for rates only need not wait until all of them are understood.
-    return parse("\n".join(content for content in text.splitlines() if '"rates"' in content)).rates
-
-
-def read_shipped(runtime: str) -> Reading:
-    """The shipped file of a runtime, empty where there is none."""
-    try:
-        return parse(read_text("tuning/wisdom", f"{runtime}.jsonl"))
-    except BuildError:
         return Reading((), (), {})
+    return parse("\n".join(content for content in text.splitlines() if words in content))
 
 
 def export(database: Database, kernels: Iterable[str] = (), *, device: str | None = None) -> list[Entry]:
-    """The best configuration of every key of a database, for this version's kernels.
+    """The best configuration of every key of a database, for this version's kernels and models.
 
     Parameters
     ----------
@@ -164,9 +140,8 @@ def export(database: Database, kernels: Iterable[str] = (), *, device: str | Non
         Only of devices whose name or runtime contains this, in any case.
     """
     entries = []
-    for kernel in tuple(kernels) or NAMES:
-        digest = spec_digest(spec(kernel))
-        for entry in database.known(kernel, digest).entries:
+    for kernel in tuple(kernels) or (*NAMES, *MODELS):
+        for entry in database.known(kernel, digest_of(kernel) or "").entries:
             if device is None or entry.key.device.is_called(device):
                 entries.append(entry)
     return sorted(entries, key=line)

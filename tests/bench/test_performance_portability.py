@@ -91,7 +91,8 @@ def test_what_a_device_cannot_run_is_recorded_with_its_reason():
 def test_a_tuning_begins_with_the_wisdom_of_its_way(monkeypatch, tmp_path):
     """What stands for the command tells the shipped wisdom that it would begin with."""
     told = tmp_path / "told"
-    app = f"app = lambda words: pathlib.Path({str(told)!r}).write_text(repr((len(wisdom.shipped('any')), words[:2])))"
+    known = "len(wisdom.shipped('any', 'knn'))"
+    app = f"app = lambda words: pathlib.Path({str(told)!r}).write_text(repr(({known}, words[:2])))"
     command = portability._COMMAND.replace("from pyedmcl.cli.app import app", app)
     monkeypatch.setattr(portability, "_COMMAND", command)
     shipped = portability.of_class(INTEL)[:2]

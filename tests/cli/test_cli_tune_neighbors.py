@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from device_helpers import INTEL
-from rates_helpers import Pretended, record
+from rates_helpers import Pretended, sets_of, trial
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
@@ -15,7 +15,6 @@ from pyedmcl.device.fingerprint import device_key
 from pyedmcl.neighbors.rates import DEFAULTS, rates_of
 from pyedmcl.tuner import neighbor_rates
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.rates import save, stored
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 
@@ -46,12 +45,12 @@ def test_rates_are_measured_shown_and_kept(one_device, pretended):
     assert done.exit_code == 0, done.output
     assert "exact_lag" in done.stdout and "before (default)" in done.stdout and "kept in" in done.stdout
     assert pretended.now - 100 <= 22
-    (kept,) = stored(Database())
-    assert kept.values["exact_lag"] == pytest.approx(DEFAULTS["cpu"][1].exact_lag, rel=0.05)
-    assert {"series", "n", "E", "exact", "predicted"} <= set(kept.problems[0])
+    (kept,) = sets_of(Database())
+    assert kept.parameters["exact_lag"] == pytest.approx(DEFAULTS["cpu"][1].exact_lag, rel=0.05)
+    assert {"series", "n", "E", "exact", "predicted"} <= set(json.loads(kept.note)["problems"][0])
     found = document("tune", "neighbors", "--device", one_device, "--mode", "rapid")["neighbors"]
     assert found["before"]["source"] == "measured" and found["error"]["median"] < 1.1
-    assert len(stored(Database())) == 2
+    assert len(sets_of(Database())) == 2
 
 
 def test_ctrl_c_keeps_what_suffices(one_device, pretended):
@@ -62,7 +61,7 @@ def test_ctrl_c_keeps_what_suffices(one_device, pretended):
     pretended.fails = fails
     done = pyedmcl("tune", "neighbors", "--device", one_device)
     assert done.exit_code == 130 and "rates from these are kept" in done.output
-    assert len(stored(Database())) == 1
+    assert len(sets_of(Database())) == 1
 
 
 def test_ctrl_c_at_once_keeps_nothing(one_device, pretended):
@@ -74,13 +73,13 @@ def test_ctrl_c_at_once_keeps_nothing(one_device, pretended):
     pretended.prepared = prepared
     done = pyedmcl("tune", "neighbors", "--device", one_device)
     assert done.exit_code == 130 and "stopped after 0 problems" in done.output and "nothing is kept" in done.output
-    assert stored(Database()) == []
+    assert sets_of(Database()) == []
 
 
 def test_a_budget_that_is_too_small_is_named(one_device, pretended):
     done = pyedmcl("tune", "neighbors", "--device", one_device, "--budget", "1s")
     assert done.exit_code == 3 and "Give a larger --budget" in done.output
-    assert stored(Database()) == []
+    assert sets_of(Database()) == []
     assert pyedmcl("tune", "neighbors", "--device", one_device, "--mode", "slow").exit_code == 3
 
 
@@ -88,7 +87,7 @@ def test_without_scipy_the_tree_is_left_out(one_device, pretended):
     pretended.searches = tuple(s for s in neighbor_rates.SEARCHES if s not in ("build", "tree"))
     done = pyedmcl("tune", "neighbors", "--device", one_device, "--budget", "20s")
     assert done.exit_code == 0 and "scipy is not installed" in done.stderr
-    assert stored(Database())[0].values["tree_visit"] == DEFAULTS["cpu"][1].tree_visit
+    assert sets_of(Database())[0].parameters["tree_visit"] == DEFAULTS["cpu"][1].tree_visit
 
 
 def test_explain_runs_nothing(one_device, pretended):
@@ -96,7 +95,7 @@ def test_explain_runs_nothing(one_device, pretended):
     assert told["neighbors"]["seconds"] == 40 and told["neighbors"]["source"] == "default"
     assert {kernel["kernel"] for kernel in told["kernels"]} == {"knn"}
     assert "lorenz, 1,024 steps, E=1" in pyedmcl("tune", "neighbors", "--device", one_device, "--explain").stdout
-    assert pretended.runs == [] and stored(Database()) == []
+    assert pretended.runs == [] and sets_of(Database()) == []
 
 
 def test_a_real_measurement(one_device, monkeypatch):
@@ -117,27 +116,30 @@ def _info(device):
 
 def test_the_database_shows_exports_imports_and_prunes_rates(tmp_path, monkeypatch):
     database = Database()
-    save(database, [record(INTEL, 2.0), record(INTEL, 3.0)])
-    shown = document("db", "show")["rates"]
-    assert [r["used"] for r in shown] == [False, True] and shown[0]["device"] == INTEL.name
-    assert "measured" in pyedmcl("db", "show", "neighbors").stdout and document("db", "show", "knn")["rates"] == []
+    database.add([trial(INTEL, 2.0), trial(INTEL, 3.0), trial(INTEL, 4.0, model="0")])
+    shown = document("db", "show", "neighbors")["trials"]
+    assert [(r["kernel"], r["device"], r["current"], r["ok"]) for r in shown] == [
+        ("neighbors", INTEL.name, False, 1), ("neighbors", INTEL.name, True, 2),
+    ]  # fmt: skip
+    assert "neighbors" in pyedmcl("db", "show").stdout and document("db", "show", "knn")["trials"] == []
     (best,) = document("db", "best", "neighbors")
-    assert best["values"]["exact_lag"] == pytest.approx(3 * DEFAULTS["cpu"][1].exact_lag)
+    assert best["parameters"]["exact_lag"] == pytest.approx(3 * DEFAULTS["cpu"][1].exact_lag)
     assert "exact_lag" in pyedmcl("db", "best", "neighbors").stdout and document("db", "best") == []
-    doctor = pyedmcl("db", "doctor").stdout
-    assert "sets of rates: 2" in doctor and "rates that are not used any more: 1" in doctor
+    assert "trials of kernels that have changed, or of rates measured anew: 2" in pyedmcl("db", "doctor").stdout
     file = tmp_path / "rates.jsonl"
     assert "1 entries" in pyedmcl("db", "export", "neighbors", "-o", file).stdout
     assert pyedmcl("db", "export").stdout == file.read_text()
     assert pyedmcl("db", "export", "knn").stdout == ""
+    assert "3 trials" in pyedmcl("db", "export", "--trials", "-o", tmp_path / "trials.jsonl").stdout
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "elsewhere"))
     assert "1 new of 1 entries" in pyedmcl("db", "import", file).stdout
     assert "0 new of 1 entries" in pyedmcl("db", "import", file).stdout
     assert rates_of(INTEL).source == "imported"
-    assert "1 of 1 sets of rates would be removed" in pyedmcl("db", "prune", "--imported", "--dry-run").stdout
-    assert document("db", "prune", "--imported")["chosen_rates"] == 1
+    assert "imported" in pyedmcl("db", "show", "neighbors").stdout
+    assert "1 of 1 trials would be removed" in pyedmcl("db", "prune", "--imported", "--dry-run").stdout
+    assert document("db", "prune", "--imported")["chosen"] == 1
     assert rates_of(INTEL).source == "default"
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(database.path.parent))
-    assert document("db", "prune")["chosen_rates"] == 1
-    assert [one.values["exact_lag"] for one in stored(Database())] == [best["values"]["exact_lag"]]
-    assert stored(Database())[0].device == device_key(INTEL)
+    assert document("db", "prune")["chosen"] == 2
+    assert [one.parameters["exact_lag"] for one in sets_of(Database())] == [best["parameters"]["exact_lag"]]
+    assert sets_of(Database())[0].key.device == device_key(INTEL)

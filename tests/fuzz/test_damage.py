@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 import tally
 from damage import Folder, damages
+from device_helpers import NVIDIA
 from hypothesis import given, settings
+from rates_helpers import trial as rates_trial
 from tuning_helpers import key, run
 
 import pyedmcl
@@ -26,7 +28,7 @@ from pyedmcl.errors import Interrupted, PyedmclError, StoreError
 from pyedmcl.jobs.records import write_tuning
 from pyedmcl.kernels import spec
 from pyedmcl.recurrence import checkpoint
-from pyedmcl.tuning import bars, rates, wisdom
+from pyedmcl.tuning import bars, wisdom
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.parameters import source
 
@@ -202,7 +204,7 @@ def test_tuning_databases(one_device, tmp_path, monkeypatch):
             trial = database.start(question.key(), dict(question.choice.parameters), session="s", case="c")
             database.finish(trial, status=status, seconds=[1.0 + number], note="why")
         database.set_limit(question.key().device.digest(), question.spec.name, 64, "refused")
-        rates.save(database, [rates.RateRecord(question.key().device, "neighbors", "2", {"a": 1.0}, (), 1.0, "s")])
+        database.add([rates_trial(question.info)])
     folder = Folder(whole)
     assert folder.files == ["tuning.sqlite3"]
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(copy))
@@ -217,7 +219,7 @@ def test_tuning_databases(one_device, tmp_path, monkeypatch):
             np.testing.assert_array_equal(found.indices, expected.indices)
             np.testing.assert_array_equal(found.distances, expected.distances)
             mine = Database()
-            mine.trials(), mine.limits(), rates.stored(mine), mine.check()
+            mine.trials(), mine.limits(), mine.check()
             before = len(mine.trials())
             mine.finish(mine.start(question.key(), {"wg": 1}, session="new"), status="failed")
             assert len(mine.trials()) in (before + 1, 1)
@@ -233,7 +235,7 @@ def test_every_byte_of_a_tuning_database(tmp_path):
         seconds = 1.0 + number if status in ("ok", "slow") else None
         run(database, at, {"wg": 32}, seconds, status=status, final=number == 4)
     database.set_limit(at.device.digest(), "predict", 64, "refused 128")
-    rates.save(database, [rates.RateRecord(at.device, "neighbors", "2", {"a": 1.0}, ({"x": 1},), 1.0, "s")])
+    database.add([rates_trial(NVIDIA)])
     bars.add(database, bars.Bar("predict", {"wg": 1}, "h200", "it crashed"))
     content = database.path.read_bytes()
     places = [place for place, byte in enumerate(content) if byte]
@@ -244,7 +246,7 @@ def test_every_byte_of_a_tuning_database(tmp_path):
         path.parent.mkdir()
         path.write_bytes(damaged)
         mine = Database(path)
-        mine.known("predict", at.digest), mine.trials(), mine.limits(), rates.stored(mine), bars.stored(mine)
+        mine.known("predict", at.digest), mine.trials(), mine.limits(), bars.stored(mine)
         wisdom.export(mine), mine.check()
         run(mine, at, {"wg": 64})
         assert {"wg": 64} in [dict(trial.parameters) for trial in mine.trials()]

@@ -12,12 +12,12 @@ import pytest
 from rates_helpers import CPU, GPU
 
 from pyedmcl.neighbors import rates_fit
-from pyedmcl.neighbors.rates import Rates, from_values
+from pyedmcl.neighbors.rates import NAME, Rates, from_values
 from pyedmcl.neighbors.rates_fit import Timing, errors, fit, not_negative, suffices
 from pyedmcl.tuning import wisdom
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
-SHIPPED = wisdom.shipped_rates
+SHIPPED = wisdom.shipped
 
 
 def invented(rates, factor=lambda: 1.0):
@@ -72,8 +72,8 @@ def test_shipped_rates_are_the_fit_of_recorded_timings(name):
         fields = json.loads(text)
         device = fields.pop("device"), fields.pop("runtime")
         timings.append(Timing(**fields))
-    (shipped,) = [one for one in SHIPPED(device[1]) if one.device.name == device[0]]
-    rates = from_values(shipped.values)
+    (shipped,) = [entry for entry in SHIPPED(device[1], NAME) if entry.key.device.name == device[0]]
+    rates = from_values(shipped.parameters)
     found = fit(timings, rates)
     assert {n: pytest.approx(v, rel=1e-3) for n, v in found.as_dict().items()} == rates.as_dict()
     assert np.median(errors(timings, rates)) < 1.3

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from cli_helpers import environment
 from device_helpers import INTEL, NVIDIA
-from rates_helpers import CPU, GPU, record
+from rates_helpers import CPU, GPU, trial
 
 from pyedmcl.errors import DeviceMemoryError
 from pyedmcl.neighbors import costs
@@ -21,12 +21,11 @@ from pyedmcl.neighbors.plan import SearchProblem
 from pyedmcl.neighbors.rates import DEFAULTS, rates_of
 from pyedmcl.tuning import wisdom
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.rates import save
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 TWO_CORES = replace(INTEL, compute_units=2)
 H200 = replace(NVIDIA, compute_units=132)
-SHIPPED = wisdom.shipped_rates
+SHIPPED = wisdom.shipped
 
 
 def searched(E, n):
@@ -45,7 +44,7 @@ def recorded(device_class):
 
 @pytest.mark.parametrize(("device_class", "info"), [("cpu", TWO_CORES), ("gpu", H200)])
 def test_the_choice_on_the_recorded_tables(data_dir, monkeypatch, device_class, info):
-    monkeypatch.setattr(wisdom, "shipped_rates", SHIPPED)  # as a user has them
+    monkeypatch.setattr(wisdom, "shipped", SHIPPED)  # as a user has them
     to_best, to_exhaustive = {}, {}
     known = rates_of(info)
     for cell, rows in recorded(device_class).items():
@@ -98,7 +97,7 @@ def test_a_probe_that_could_cost_much_is_not_run_for_one_library(data_dir, monke
 
 
 def test_a_probe_gives_up_where_it_is_hopeless_or_takes_too_long(data_dir, monkeypatch):
-    monkeypatch.setattr(wisdom, "shipped_rates", SHIPPED)
+    monkeypatch.setattr(wisdom, "shipped", SHIPPED)
     for info, E, n in ((TWO_CORES, 5, 1 << 16), (TWO_CORES, 20, 1 << 14), (H200, 20, 1 << 18)):
         known, asked = rates_of(info), []
         decision = costs.cheapest(info, searched(E, n), n, n, None, lambda most, asked=asked: asked.append(most) or 1.0)
@@ -110,7 +109,7 @@ def test_a_probe_gives_up_where_it_is_hopeless_or_takes_too_long(data_dir, monke
 
 
 def test_the_exhaustive_search_wins_ties(data_dir, monkeypatch):
-    monkeypatch.setattr(wisdom, "shipped_rates", SHIPPED)
+    monkeypatch.setattr(wisdom, "shipped", SHIPPED)
     E, n = 20, 1 << 16
     rates = rates_of(TWO_CORES).rates
     exhaustive = rates.exact(n, n, E, E + 1)
@@ -124,7 +123,7 @@ def test_rates_that_nobody_measured_are_trusted_less(data_dir, monkeypatch):
     E, n = 20, 1 << 16
     share = next(s for s in np.linspace(0, 1.5, 3001) if CPU.walk(n, n, E, E + 1, s) > 0.7 * CPU.exact(n, n, E, E + 1))
     assert costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda most: share).search == "exhaustive"
-    save(Database(), [record(TWO_CORES)])
+    Database().add([trial(TWO_CORES)])
     assert costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda most: share).search == "pruned"
 
 
@@ -150,7 +149,7 @@ def test_the_reason_names_estimates_and_their_source(data_dir):
     why = costs.cheapest(TWO_CORES, searched(20, n), n, n, None, lambda most: 0.01).why
     assert "1.0% of all pairs" in why
     assert re.search(r"estimated exhaustive \d\S* s, pruned \d\S* ms \(rates: default\)", why)
-    save(Database(), [record(TWO_CORES)])
+    Database().add([trial(TWO_CORES)])
     assert "(rates: measured)" in costs.cheapest(TWO_CORES, searched(20, n), n, n, None, lambda most: 0.01).why
 
 

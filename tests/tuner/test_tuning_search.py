@@ -303,7 +303,7 @@ def test_what_is_shipped_stays_in_use_until_a_tuning_has_tried_it(monkeypatch, s
                 raise KeyboardInterrupt
             return super().prepare(case, configurations)
 
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(KEY, BEST),))
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (Entry(KEY, BEST),))
     with pytest.raises(KeyboardInterrupt) if stopped else contextlib.nullcontext():
         tune(Database(), *[Interrupted()] * stopped, until=math.inf if stopped else 0.0)
 

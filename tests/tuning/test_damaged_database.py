@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 import pytest
+from device_helpers import NVIDIA
+from rates_helpers import trial
 from tuning_helpers import best_of, key, run
 
 from pyedmcl.tuning import connection
@@ -113,6 +116,39 @@ def test_a_damaged_limit_is_damage_of_the_file(database):
         raw.execute("UPDATE limits SET work_group = -3")
     raw.close()
     assert database.known("predict", key().digest).limits == {} and "damaged" in database.problems[0]
+
+
+@pytest.mark.parametrize("table", ["limits", "bars", "checks", "gains"])
+@pytest.mark.parametrize("writing", [False, True])
+def test_a_database_that_lacks_a_table_is_kept_aside(database, table, writing, caplog):
+    run(database, key(), FAST)
+    with sqlite3.connect(database.path) as raw:
+        raw.execute(f"DROP TABLE {table}")
+    raw.close()
+    again = connection.File(database.path)  # as another process opens it
+    if writing:
+        again.write(lambda connection: connection.execute("DELETE FROM limits"))
+    else:
+        assert Database(database.path).known("predict", key().digest) == KnownKernel()
+    assert len(list(database.path.parent.glob("*.unusable-*"))) == 1 and "kept as" in caplog.text
+
+
+def test_rates_that_have_a_table_of_their_own_become_trials(database):
+    """As they were kept before they were trials."""
+    own = trial(NVIDIA, 2.0)
+    run(database, key(), FAST)
+    with sqlite3.connect(database.path) as raw:
+        raw.execute(
+            """CREATE TABLE rates (id INTEGER PRIMARY KEY, device TEXT NOT NULL, name TEXT NOT NULL,
+            model TEXT NOT NULL, "values" TEXT NOT NULL, problems TEXT NOT NULL, at REAL NOT NULL,
+            session TEXT NOT NULL)"""
+        )
+        row = (own.key.device.digest(), "neighbors", own.key.digest, own.canonical, own.note, own.when, own.session)
+        raw.execute("INSERT INTO rates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row)
+    raw.close()
+    again = Database(database.path)
+    assert best_of(again, own.key) == replace(own, id=2) and len(again.trials()) == 2
+    assert again.add([own]) == 0 and again.problems == []
 
 
 def test_another_kind_of_database_is_kept_aside(tmp_path):

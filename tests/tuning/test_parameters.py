@@ -60,7 +60,7 @@ def test_grades_from_exact_to_default():
 
 def test_shipped_wisdom_comes_after_what_was_measured_here(monkeypatch):
     shipped = Entry(key(rows=1000), {"wg": 128})
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (shipped,) if runtime == "nvidia" else ())
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (shipped,) if runtime == "nvidia" else ())
     assert ask(rows=1000) == ParameterChoice({"wg": 128}, "shipped")
     run(Database(), key(rows=4000), {"wg": 32})
     source.forget()
@@ -95,7 +95,7 @@ def test_a_running_process_sees_what_another_one_tuned(data_dir):
 
 
 def test_what_failed_here_is_not_taken_from_elsewhere(monkeypatch):
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(key(rows=1000), {"wg": 128}),))
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (Entry(key(rows=1000), {"wg": 128}),))
     run(Database(), key(rows=16_000), {"wg": 128}, None, status="wrong")
     assert ask(rows=1000) == ParameterChoice({"wg": 32}, "default")
 
@@ -202,7 +202,7 @@ def test_auto_tunes_before_long_jobs_only_and_within_a_share_of_them():
 def test_auto_trusts_what_is_known_well(monkeypatch):
     tuner = Tuner()
     source.tuner = tuner
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(key(rows=1000), {"wg": 128}),))
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (Entry(key(rows=1000), {"wg": 128}),))
     with source.mode("auto"):
         source.expect(1e6 * defaults.operations_per_second(NVIDIA), NVIDIA)
         assert ask(rows=1000).grade == "shipped"

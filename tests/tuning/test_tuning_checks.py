@@ -62,7 +62,7 @@ def test_it_is_verified_once_for_all_processes_and_sizes(asked, info, grade):
 def test_what_was_found_with_this_driver_or_shipped_is_taken_as_it_is(asked, monkeypatch):
     run(Database(), key(rows=1000), {"wg": 128})
     assert ask(rows=1000).grade == "exact" and ask(rows=4000).grade == "other size"
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(key(info=OLDER, rows=1), {"wg": 32}),))
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (Entry(key(info=OLDER, rows=1), {"wg": 32}),))
     source.forget()
     assert ask(rows=1) == ParameterChoice({"wg": 32}, "shipped") and not asked
 
@@ -104,18 +104,6 @@ def test_a_check_that_takes_its_process_with_it_bars(asked):
             ask(rows=1000)
     assert [trial.status for trial in began[0]] == ["ok", "started"], "whoever ended here would have left it so"
     assert len(Database().trials()) == 1, "Ctrl-C is no fault of the configuration"
-
-
-def test_a_database_of_before_knows_of_no_checks(asked):
-    import sqlite3
-
-    run(Database(), key(info=OLDER, rows=1000), {"wg": 128})
-    with sqlite3.connect(Database().path) as raw:
-        raw.execute("DROP TABLE checks")
-    raw.close()
-    assert ask(rows=1000).grade == "other driver"
-    source.forget()
-    assert ask(rows=1000).grade == "other driver" and len(asked) == 1
 
 
 # --- on a device -----------------------------------------------------------------------------------------------------

@@ -14,12 +14,12 @@ from tuning_helpers import KNN, SIZES, best_of, key, run
 from pyedmcl.device.info import RUNTIMES
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import NAMES, spec
+from pyedmcl.neighbors.rates import from_values
 from pyedmcl.tuning import wisdom
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.grades import Entry, distance, family, ranked, relation
-from pyedmcl.tuning.key import key_from
+from pyedmcl.tuning.key import MODELS, key_from
 from pyedmcl.tuning.parameters import source
-from pyedmcl.tuning.rates import record_from
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "tuning" / "wisdom").glob("*.jsonl"))
 
@@ -105,23 +105,23 @@ def test_shipped_lines_are_entries():
         assert file.stem in RUNTIMES, "the file is named as the runtime of its devices"
         text = file.read_text(encoding="utf-8")
         reading = wisdom.parse(text)
-        assert not reading.bad
+        assert not reading.bad and "".join(wisdom.line(one) + "\n" for one in reading.entries) == text
         assert not reading.stale, "kernels were rewritten: tune them again, or see tuning/rekey.py"
         for number, line in enumerate(text.splitlines(), start=1):
-            if "rates" in json.loads(line):
-                one = record_from(json.loads(line))
-                assert one.current and one.device.runtime == file.stem, f"{file.name}, line {number}"
-                continue
             found = key_from(json.loads(line))
-            assert found.kernel in NAMES and found.device.runtime == file.stem, f"{file.name}, line {number}"
+            assert found.kernel in (*NAMES, *MODELS), f"{file.name}, line {number}"
+            assert found.device.runtime == file.stem, f"{file.name}, line {number}"
         for found in reading.entries:
+            if found.key.kernel in MODELS:
+                assert from_values(found.parameters) is not None
+                continue
             tunables = {tunable.name: tunable.values for tunable in spec(found.key.kernel).tunables}
             assert set(found.parameters) == set(tunables)
             assert all(found.parameters[name] in values for name, values in tunables.items())
 
 
-def test_a_shipped_file_is_read_by_runtime(monkeypatch):
-    text = wisdom.line(entry()) + "\nbad\n"
+def test_a_shipped_file_is_read_by_runtime_and_kernel(monkeypatch):
+    text = "\n".join([wisdom.line(entry()), wisdom.line(Entry(key("knn"), {})), "bad"])
     monkeypatch.setattr(wisdom, "read_text", lambda folder, name: text if name == "nvidia.jsonl" else missing(name))
 
     def missing(name):
@@ -129,7 +129,8 @@ def test_a_shipped_file_is_read_by_runtime(monkeypatch):
 
     wisdom.shipped.cache_clear()
     try:
-        assert wisdom.shipped("nvidia") == (entry(),) and wisdom.shipped("amd") == ()
+        assert wisdom.shipped("nvidia", "predict") == (entry(),) and wisdom.shipped("amd", "predict") == ()
+        assert len(wisdom.shipped("nvidia", "knn")) == 1 and len(wisdom.read_shipped("nvidia").entries) == 2
         assert len(wisdom.read_shipped("nvidia").bad) == 1
     finally:
         wisdom.shipped.cache_clear()
