@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .pruned_axes import AXES_MOST
-from .rates import Rates, changes, tree_visited, visited_lags
+from .rates import Rates
 
 _ROUNDS = 100  # more than any of these fits needs
 _WEIGHINGS = 12
@@ -65,6 +64,18 @@ class Timing:
         return {**plain, "predicted": self.predicted(rates)}
 
 
+# What was timed, in the order in which rates are found, since later formulas hold what earlier timings tell: its name,
+# whether sums were shared (None: that is no matter), and the rates that it tells.
+_TOLD = (
+    ("exact", False, ("exact_call", "exact_change", "exact_pair", "exact_lag")),
+    ("exact", True, ("shared_change", "shared_lag")),
+    ("order", None, ("order_call", "order_lag")),
+    ("pruned", None, ("walk_call", "walk_change", "walk_lag")),
+    ("build", None, ("tree_build",)),
+    ("tree", None, ("tree_neighbor", "tree_visit")),
+)
+
+
 def fit(timings: Sequence[Timing], before: Rates) -> Rates:
     """Rates that predict timings best; those that the timings say nothing about stay as they were.
 
@@ -74,33 +85,30 @@ def fit(timings: Sequence[Timing], before: Rates) -> Rates:
     before : Rates
         Known so far.
     """
-    coefficients: dict[str, float] = {}
-    exact = [t for t in timings if t.exact and not t.shared]
-    rows: list[tuple[float, ...]] = [
-        (1.0, t.n * changes(t.n, t.k, 1.0), float(t.n) * t.n, float(t.n) * t.n * t.E) for t in exact
-    ]
-    _solve(coefficients, ("exact_call", "exact_change", "exact_pair", "exact_lag"), rows, [t.exact for t in exact])
-    fitted = replace(before, **coefficients)
-    shared = [t for t in timings if t.exact and t.shared]
-    rows = [(t.n * changes(t.n, t.k, 1.0), float(t.n) * t.n * t.E) for t in shared]
-    calls = [fitted.exact_call for _ in shared]
-    _solve(coefficients, ("shared_change", "shared_lag"), rows, [t.exact for t in shared], calls)
-    order = [t for t in timings if t.order]
-    rows = [(min(t.E, AXES_MOST), float(t.n) * t.E) for t in order]
-    _solve(coefficients, ("order_call", "order_lag"), rows, [t.order for t in order])
-    fitted = replace(before, **coefficients)
-    walk = [t for t in timings if t.pruned]
-    rows = [(1.0, t.n * changes(t.n, t.k, t.share), t.n * visited_lags(t.n, t.E, t.share)) for t in walk]
-    orders = [fitted.order(t.n, t.E) for t in walk]  # the formula knows more of it than one noisy run
-    _solve(coefficients, ("walk_call", "walk_change", "walk_lag"), rows, [t.pruned for t in walk], orders)
-    built = [t for t in timings if t.build]
-    _solve(coefficients, ("tree_build",), [(t.n * math.log2(max(t.n, 2)),) for t in built], [t.build for t in built])
-    fitted = replace(before, **coefficients)
-    tree = [t for t in timings if t.tree]
-    rows = [(t.n * (t.k + 1.0), t.n * t.E * tree_visited(t.n, t.k + 1, t.dimension)) for t in tree]
-    builds = [fitted.tree(t.n, 0, t.E, t.k, 1.0) for t in tree]
-    _solve(coefficients, ("tree_neighbor", "tree_visit"), rows, [t.tree for t in tree], builds)
-    return replace(before, **coefficients)
+    rates = before
+    for what, shared, names in _TOLD:
+        timed = [t for t in timings if getattr(t, what) and shared in (None, t.shared)]
+        if len(timed) >= len(names):
+            rates = _fitted(timed, what, names, rates)
+    return rates
+
+
+def _fitted(timings: Sequence[Timing], what: str, names: Sequence[str], rates: Rates) -> Rates:
+    """Rates with those of ``names`` as the timings tell them."""
+    nothing = dict.fromkeys(rates.as_dict(), 0.0)
+    # Estimates are sums of rates times numbers: such a number is the estimate where its rate is 1 and others are 0.
+    units = [Rates(**{**nothing, name: 1.0}) for name in names]
+    others = replace(rates, **dict.fromkeys(names, 0.0))
+    a = np.array([[t.predicted(unit)[what] for unit in units] for t in timings])
+    offset = np.array([t.predicted(others)[what] for t in timings])
+    y = np.array([getattr(t, what) for t in timings], np.float64)
+    worth = y**_WORTH
+    weight = worth / y
+    for _ in range(_WEIGHINGS):
+        x = not_negative(a * weight[:, None], (y - offset) * weight)
+        # (p - y) / sqrt(p y) is 2 sinh(log(p / y) / 2): too much counts as too little does.
+        weight = worth / np.sqrt(y * np.maximum(a @ x + offset, 1e-3 * y))
+    return replace(rates, **dict(zip(names, map(float, x), strict=True)))
 
 
 def suffices(timings: Sequence[Timing]) -> bool:
@@ -117,31 +125,9 @@ def errors(timings: Sequence[Timing], rates: Rates) -> list[float]:
     ratios = []
     for timing in timings:
         for name, predicted in timing.predicted(rates).items():
-            measured = _some(getattr(timing, name))
+            measured = getattr(timing, name)
             ratios.append(max(measured / predicted, predicted / measured) if predicted > 0 else math.inf)
     return ratios
-
-
-def _some(seconds: float | None) -> float:
-    return 0.0 if seconds is None else seconds
-
-
-def _solve(
-    found: dict[str, float], names: Sequence[str], rows: Sequence[Sequence[float]], seconds: Sequence[Any],
-    beside: Sequence[float] = (),
-) -> None:  # fmt: skip
-    """Add the rates of one formula, if timings are no fewer than rates; ``beside``: what is known of each timing."""
-    if len(rows) < len(names):
-        return
-    a, y = np.asarray(rows, np.float64), np.asarray(seconds, np.float64)
-    offset = np.asarray(beside, np.float64) if len(beside) else np.zeros(len(y))
-    worth = y**_WORTH
-    weight = worth / y
-    for _ in range(_WEIGHINGS):
-        x = not_negative(a * weight[:, None], (y - offset) * weight)
-        # (p - y) / sqrt(p y) is 2 sinh(log(p / y) / 2): too much counts as too little does.
-        weight = worth / np.sqrt(y * np.maximum(a @ x + offset, 1e-3 * y))
-    found.update(zip(names, map(float, x), strict=True))
 
 
 def not_negative(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
