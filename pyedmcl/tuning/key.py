@@ -125,26 +125,9 @@ def _bucket(name: str, value: Any) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _digest(place: _Spec) -> str:
-    return place.spec.digest()
-
-
-class _Spec:
-    """A spec by identity: comparing its tunables would cost more than the digest is worth."""
-
-    def __init__(self, spec: KernelSpec) -> None:
-        self.spec = spec
-
-    def __hash__(self) -> int:
-        return id(self.spec)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Spec) and other.spec is self.spec
-
-
 def spec_digest(spec: KernelSpec) -> str:
     """``spec.digest()``, computed once per process."""
-    return _digest(_Spec(spec))
+    return spec.digest()
 
 
 def digest_of(name: str) -> str | None:
