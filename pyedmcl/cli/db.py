@@ -235,7 +235,7 @@ def prune(
         or (imported and trial.session == IMPORTED)
     ]
     if chosen and not dry_run:
-        database.remove(chosen)  # also makes the file smaller
+        database.remove(chosen)
         require_kept(database, "no trials were removed")
     would = "would be " if dry_run else ""
     talk.summary(f"{len(chosen):,} of {len(all_trials):,} trials {would}removed")

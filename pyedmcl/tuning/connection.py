@@ -130,13 +130,6 @@ class File:
             return 0
         return self.write(lambda c: sum(c.execute(f"DELETE FROM {table} WHERE id=?", row).rowcount for row in id_rows))
 
-    def shrink(self) -> None:
-        """Give the space of removed rows back to the disk, if nobody else is using the file."""
-        with self._lock, contextlib.suppress(*_TROUBLE):
-            if self._memory is None and self.path.exists():
-                with contextlib.closing(self._attempt(writing=True)) as connection:
-                    connection.execute("VACUUM")
-
     def _use_memory(self, error: Exception) -> None:
         self._tell(
             f"{self.path} cannot be written ({error}): what is tuned now is kept until this process ends. "
@@ -164,6 +157,7 @@ class File:
             if not _known(connection):
                 if writing:
                     connection.execute("PRAGMA journal_mode = DELETE")
+                    connection.execute("PRAGMA auto_vacuum = FULL")  # space of removed rows goes back to the disk
                     connection.execute("BEGIN IMMEDIATE")
                     if not _known(connection):  # nobody else was faster
                         _create(connection)

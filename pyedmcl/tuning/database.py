@@ -18,7 +18,7 @@ from . import known
 from .connection import File, file_at
 from .journal import ENDS, Trial, process_token, seconds_of
 from .key import MODELS, TuningKey, canonical, device_digest, digest_of
-from .known import LIMITS, MAYBE_BARRED, TRIALS, KnownKernel
+from .known import LIMITS, TRIALS, KnownKernel
 from .rows import limit_of, trial_of
 
 
@@ -130,7 +130,7 @@ class Database:
 
     def forget(self, trial_id: int) -> None:
         """Remove a trial that was stopped for reasons of its own, such as Ctrl-C, so that it is not held against it."""
-        self._file.remove("trials", [trial_id])
+        self.remove([trial_id])
 
     def add(self, trials: Iterable[Trial]) -> int:
         """Append trials that have ended, as they are; those already there (same key, parameters, session and end) are
@@ -166,9 +166,8 @@ class Database:
     def barred(self, key: TuningKey) -> set[str]:
         """Canonical parameters never to be tried again for the key's device, kernel and specialisation, whatever size:
         wrong, failed or hung, or begun by a process that is gone."""
-        same = (device_digest(key.device), key.kernel, key.digest, key.specialisation)
-        where = f"t.device=? AND t.kernel=? AND t.digest=? AND t.specialisation=? AND {MAYBE_BARRED}"
-        return {trial.canonical for trial in self._select(where, same) if trial.barring}
+        place = device_digest(key.device), key.specialisation
+        return {parameters for *where, parameters in self.known(key.kernel, key.digest).barred if tuple(where) == place}
 
     def set_limit(self, device: str, kernel: str, work_group: int, note: str) -> None:
         """Remember that a device (digest of its key) refused work-groups it had promised; a smaller limit stays."""
@@ -202,10 +201,8 @@ class Database:
         return self._file.read(lambda connection: list(map(limit_of, connection.execute(statement))), [])
 
     def remove(self, ids: Iterable[int]) -> int:
-        """Remove trials by their number; returns how many there were. The file is made smaller."""
-        removed = self._file.remove("trials", ids)
-        self._file.shrink()
-        return removed
+        """Remove trials by their number; returns how many there were."""
+        return self._file.remove("trials", ids)
 
     def check(self) -> str:
         """What SQLite finds wrong with the file, or "ok"."""

@@ -20,7 +20,7 @@ COLUMNS = (
     "t.note, t.at, t.session, t.problem, t.final, t.process"
 )
 TRIALS = f"SELECT {COLUMNS} FROM trials t JOIN devices d ON d.digest = t.device"
-MAYBE_BARRED = f"t.status IN ({', '.join(repr(status) for status in (*BARRING, 'started'))})"
+_MAYBE_BARRED = f"t.status IN ({', '.join(repr(status) for status in (*BARRING, 'started'))})"
 LIMITS = "SELECT device, kernel, work_group, note FROM limits"
 # SQLite takes the id from the row with the smallest median; the index holds all that the inner question needs.
 _FASTEST = (
@@ -71,7 +71,7 @@ class KnownKernel:
 def read(connection: sqlite3.Connection, kernel: str, digest: str) -> KnownKernel:
     """All that an open database says of a kernel's text. Raises UnusableError for a row that was never written so."""
     of = (kernel, digest)
-    bad = connection.execute(f"{TRIALS} WHERE t.kernel=? AND t.digest=? AND {MAYBE_BARRED}", of)
+    bad = connection.execute(f"{TRIALS} WHERE t.kernel=? AND t.digest=? AND {_MAYBE_BARRED}", of)
     barred = {_barred_as(trial) for trial in map(trial_of, bad) if trial.barring}
     by_hand = [bar for bar in bars.select(connection) if bar.kernel == kernel]
 

@@ -17,7 +17,7 @@ from tuning_helpers import best_of, key, run
 
 from pyedmcl.errors import InputError
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.journal import alive, process_token
+from pyedmcl.tuning.journal import Trial, alive, process_token
 from pyedmcl.tuning.key import bucketed, canonical, key_as_dict, key_from, nearest_power, rounded
 
 FAST, SLOW = {"wg": 64}, {"wg": 32}
@@ -227,6 +227,15 @@ def test_removed_trials_are_gone(database):
     numbers = [run(database, key(), {"wg": i}) for i in range(3)]
     assert database.remove(numbers[:2]) == 2
     assert [trial.id for trial in database.trials()] == numbers[2:]
+
+
+def test_a_file_gets_smaller_when_trials_are_removed(database):
+    run(database, key(), {"wg": 64})
+    least = database.path.stat().st_size
+    database.add(Trial(key(), {"wg": wg}, "wrong", note="why" * 100) for wg in range(1000))
+    assert database.path.stat().st_size > 5 * least
+    assert database.remove(trial.id for trial in database.trials(status="wrong")) == 1000
+    assert database.path.stat().st_size < 1.2 * least
 
 
 def test_a_smaller_limit_stays(database):
