@@ -15,33 +15,13 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from pyedmcl.codegen.spec import KernelSpec
 from pyedmcl.kernels import NAMES, spec
+from pyedmcl.tuning.defaults import objections
 from pyedmcl.tuning.key import canonical, digest_of
 
 WISDOM = Path(__file__).resolve().parent / "wisdom"
-
-
-def why_illegal(kernel: KernelSpec, parameters: Mapping[str, Any]) -> str:
-    """Why today's spec does not allow a configuration; empty where it does."""
-    tunables = {tunable.name: tunable.values for tunable in kernel.tunables}
-    if set(tunables) != set(parameters):
-        return f"its tunables are {', '.join(sorted(tunables))}, not {', '.join(sorted(parameters))}"
-    for name, values in tunables.items():
-        if parameters[name] not in values:
-            return f"{name} = {parameters[name]!r} is none of {', '.join(map(repr, values))}"
-    for constraint in kernel.constraints:
-        try:
-            holds = constraint.holds(parameters)
-        except KeyError:  # it also depends on the specialisation, of which an entry keeps a bucket only
-            continue
-        if not holds:
-            return constraint.reason
-    return ""
 
 
 def stale(text: str) -> Counter[str]:
@@ -59,8 +39,10 @@ def rekeyed(text: str, kernels: tuple[str, ...]) -> str:
     for number, line in enumerate(text.splitlines(), start=1):
         record = json.loads(line)
         if record.get("kernel") in kernels:
-            reason = why_illegal(spec(record["kernel"]), record["parameters"])
-            if reason:
+            kernel = spec(record["kernel"])
+            # Of the specialisation an entry keeps a bucket only.
+            reason = next(objections(kernel, record["parameters"], {}, kernel.constraints), None)
+            if reason is not None:
                 raise ValueError(f"line {number}: {record['kernel']} does not allow this entry: {reason}")
             line = canonical({**record, "digest": digest_of(record["kernel"])})
         lines.append(line + "\n")

@@ -93,19 +93,8 @@ class Space:
         return next(self._walk({}, tuple(self.tunables), self.constraints, rng), None)
 
     def broken(self, configuration: Configuration) -> list[str]:
-        """The reasons of all constraints that a configuration breaks; empty for a valid one."""
-        missing = self.tunables.keys() - configuration.keys()
-        if missing:
-            return [f"there is no value for {', '.join(sorted(missing))}"]
-        reasons = []
-        for name, value in configuration.items():
-            if name not in self.tunables:
-                reasons.append(f"{name} is no tunable of {self.spec.name}")
-            elif not any(value is v or (value == v and type(value) is type(v)) for v in self.tunables[name].values):
-                legal = ", ".join(map(repr, self.tunables[name].values))
-                reasons.append(f"{name} = {value!r} is none of {legal}")
-        values = _Partial({**self.given, **configuration}, frozenset())
-        return reasons + [constraint.reason for constraint in self.constraints if _holds(constraint, values) is False]
+        """All that speaks against a configuration; empty for a valid one."""
+        return list(defaults.objections(self.spec, configuration, self.given, self.constraints))
 
     def neighbours(self, configuration: Configuration) -> list[dict[str, Any]]:
         """Valid configurations one step away: one tunable goes to the value before or after its own.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..codegen import loopy_source
@@ -149,32 +150,38 @@ def limits(
     return tuple(demands)
 
 
+def objections(
+    spec: KernelSpec, chosen: Mapping[str, Any], values: Mapping[str, Any], constraints: Iterable[Constraint]
+) -> Iterator[str]:
+    """What speaks against parameters: names and values that the SPEC does not have, and constraints that do not hold.
+
+    ``values`` are what is known beside them; constraints on others are left to the build.
+    """
+    tunables = {tunable.name: tunable for tunable in spec.tunables}
+    if set(chosen) != set(tunables):
+        yield f"they name {', '.join(sorted(chosen)) or 'nothing'}, the kernel has {', '.join(sorted(tunables))}"
+        return
+    for name, value in chosen.items():
+        # True and 1.0 equal 1, and would be other text in a source.
+        if type(value) is not type(tunables[name].values[0]) or value not in tunables[name].values:
+            yield f"{name} = {value!r} is none of {', '.join(map(repr, tunables[name].values))}"
+    for constraint in constraints:
+        with contextlib.suppress(KeyError):
+            if not constraint.holds({**values, **chosen}):
+                yield constraint.reason
+
+
 def unfit(
     spec: KernelSpec, chosen: Mapping[str, Any], specialisation: Mapping[str, Any], info: DeviceInfo, most: int,
     sizes: Mapping[str, int] | None = None,
 ) -> str | None:  # fmt: skip
-    """Why tuned parameters cannot be used here, or None where nothing speaks against them.
-
-    Constraints on values that are not known yet are left to the build.
-    """
-    tunables = {tunable.name: tunable for tunable in spec.tunables}
-    if set(chosen) != set(tunables):
-        return f"they name {', '.join(sorted(chosen)) or 'nothing'}, the kernel has {', '.join(sorted(tunables))}"
-    for name, value in chosen.items():
-        # True and 1.0 equal 1, and would be other text in a source.
-        if type(value) is not type(tunables[name].values[0]) or value not in tunables[name].values:
-            return f"{name} = {value!r} is none of {', '.join(map(repr, tunables[name].values))}"
-    if not _obtainable(spec, specialisation, chosen):
-        return "their text is not shipped, and no loopy is installed that could write it: pip install 'pyedmcl[loopy]'"
-    values = {**specialisation, **chosen, **quirks_for(info).values}
-    for constraint in (*limits(spec, specialisation, info, most, sizes), *spec.constraints):
-        try:
-            holds = constraint.holds(values)
-        except KeyError:
-            continue
-        if not holds:
-            return constraint.reason
-    return None
+    """Why tuned parameters cannot be used here, or None where nothing speaks against them."""
+    values = {**specialisation, **quirks_for(info).values}
+    constraints = (*limits(spec, specialisation, info, most, sizes), *spec.constraints)
+    why = next(objections(spec, chosen, values, constraints), None)
+    if why is None and not _obtainable(spec, specialisation, chosen):
+        why = "their text is not shipped, and no loopy is installed that could write it: pip install 'pyedmcl[loopy]'"
+    return why
 
 
 def unfit_recorded(

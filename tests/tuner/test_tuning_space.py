@@ -68,8 +68,9 @@ def test_validity_names_every_reason(space):
     assert space.broken({**DEFAULT, "tile": 64}) == ["a tile is for scalar work-items"]
     assert space.broken({**DEFAULT, "unroll": 3}) == ["unroll = 3 is none of 1, 2, 4"]
     assert space.broken({**DEFAULT, "unroll": True}) == ["unroll = True is none of 1, 2, 4"]
-    assert space.broken({"lanes": 1}) == ["there is no value for tile, unroll"]
-    assert space.broken({**DEFAULT, "depth": 1}) == ["depth is no tunable of skill"]
+    has = "the kernel has lanes, tile, unroll"
+    assert space.broken({"lanes": 1}) == [f"they name lanes, {has}"]
+    assert space.broken({**DEFAULT, "depth": 1}) == [f"they name depth, lanes, tile, unroll, {has}"]
 
 
 A100 = replace(NVIDIA, name="NVIDIA A100-SXM4-80GB")  # no quirk gives it more local memory
