@@ -7,8 +7,8 @@ does not answer in time is killed and replaced.
 from __future__ import annotations
 
 import faulthandler
-import json
 import os
+import pickle
 import queue
 import signal
 import subprocess
@@ -18,7 +18,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from .. import config
@@ -34,7 +33,7 @@ _TAIL = 600
 
 
 class _Worker:
-    """One child process. Requests and replies are lines of JSON."""
+    """One child process. Requests and replies are pickled, one after the other."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
@@ -43,21 +42,23 @@ class _Worker:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True,
             env=config.child_environment(),
         )  # fmt: skip
-        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._replies: queue.Queue[Reply | None] = queue.Queue()
         self.prepared: set[str] = set()
         self.answered = False
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put(None)
+        try:
+            while True:
+                self._replies.put(pickle.load(self._process.stdout))
+        except (EOFError, pickle.UnpicklingError):  # it ended, perhaps within an answer
+            self._replies.put(None)
 
-    def send(self, request: dict[str, Any]) -> None:
+    def send(self, request: dict[str, Any] | None) -> None:
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.write(pickle.dumps(request))
             self._process.stdin.flush()
         except OSError:
             pass  # it is gone: the reply will say so
@@ -65,13 +66,11 @@ class _Worker:
     def reply(self, seconds: float) -> Reply | None:
         """The reply to the request, a "failed" one if the process ended; None after ``seconds``."""
         try:
-            line = self._lines.get(timeout=max(seconds, 0.0))
+            reply = self._replies.get(timeout=max(seconds, 0.0))
         except queue.Empty:
             return None
-        if line is None or not line.endswith(b"\n"):  # it ended, perhaps within an answer
-            return Reply("failed", note=self._obituary())
-        self.answered = True
-        return Reply.of(json.loads(line))
+        self.answered = self.answered or reply is not None
+        return reply or Reply("failed", note=self._obituary())
 
     @property
     def gone(self) -> bool:
@@ -95,8 +94,8 @@ class _Worker:
         """Let the process end, or end it."""
         assert self._process.stdin is not None
         if not kill:
+            self.send(None)  # else it would think that we were killed
             try:
-                self._process.stdin.write(b"\n")  # else it would think that we were killed
                 self._process.stdin.close()
                 self._process.wait(2.0)
             except (OSError, subprocess.TimeoutExpired):
@@ -210,10 +209,7 @@ class Workers:
         if do == "verify":  # it compiles and runs several problems
             seconds *= 3.0
         seconds += 0.0 if worker.answered else START_SECONDS
-        worker.send(
-            {"do": do, "case": case.text(), "parameters": None if parameters is None else dict(parameters),
-             "seconds": seconds + _ORPHAN_SECONDS}
-        )  # fmt: skip
+        worker.send({"do": do, "case": case, "parameters": parameters, "seconds": seconds + _ORPHAN_SECONDS})
         return time.monotonic() + seconds
 
     def _take(self, place: int, limit: float, seconds: float) -> Reply | None:
@@ -252,10 +248,13 @@ def serve(make: Callable[[], Bench]) -> bool:
     os.dup2(2, 1)  # drivers print
     bench: Bench | None = None
     failure = ""
-    for line in sys.stdin.buffer:
-        if not line.strip():
+    while True:
+        try:
+            request = pickle.load(sys.stdin.buffer)
+        except (EOFError, pickle.UnpicklingError):
+            return False
+        if request is None:
             return True
-        request = json.loads(line)
         # Should the parent be gone, nobody else would end a process that hangs.
         faulthandler.dump_traceback_later(request["seconds"], exit=True)
         if bench is None and not failure:
@@ -266,9 +265,8 @@ def serve(make: Callable[[], Bench]) -> bool:
         if bench is None:
             reply = Reply("failed", note=failure)
         else:
-            do, case, parameters = request["do"], TuningCase.parse(request["case"]), request["parameters"]
+            do, case, parameters = request["do"], request["case"], request["parameters"]
             reply = bench.prepare(case, [parameters])[0] if do == "prepare" else getattr(bench, do)(case, parameters)
         faulthandler.cancel_dump_traceback_later()
-        replies.write(json.dumps(asdict(reply), default=lambda value: value.tolist()).encode() + b"\n")
+        replies.write(pickle.dumps(reply))
         replies.flush()
-    return False

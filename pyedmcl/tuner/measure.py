@@ -64,12 +64,6 @@ class Reply:
     note: str = ""
     asked: tuple[TrialQuestion, ...] = ()
 
-    @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Reply:
-        """The reverse of ``dataclasses.asdict``, from JSON."""
-        questions = tuple(TrialQuestion(**question) for question in fields["asked"])
-        return cls(**{**fields, "seconds": tuple(fields["seconds"]), "asked": questions})
-
 
 class Bench:
     """A :class:`~pyedmcl.tuner.outcome.Backend` on an executor of this process, over which nothing watches.

@@ -5,7 +5,6 @@ The problems themselves lie in :mod:`pyedmcl.tuner.problems`, above the engines 
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from ..codegen.spec import Constraint
 from ..device.executor import Executor
 from ..device.info import DeviceInfo
-from ..errors import InputError
 from ..tuning.key import canonical
 from .verify import Close, require
 
@@ -54,15 +52,6 @@ class TuningCase:
     def text(self) -> str:
         """One line of JSON, equal for equal problems: what trials are filed under."""
         return canonical({"kernel": self.kernel, "name": self.name, **self.numbers})
-
-    @classmethod
-    def parse(cls, text: str) -> TuningCase:
-        """The reverse of :meth:`text`. Raises InputError."""
-        try:
-            numbers = json.loads(text)
-            return cls(numbers.pop("kernel"), numbers.pop("name"), numbers)
-        except (ValueError, KeyError, AttributeError) as error:
-            raise InputError(f"{text[:100]!r} does not describe a case: {error!r}") from error
 
 
 def up_to(mode: str, rapid: Sequence[T], normal: Sequence[T] = (), exhaustive: Sequence[T] = ()) -> list[T]:

@@ -144,13 +144,13 @@ def test_a_tuner_that_is_killed_loses_nothing_finished_and_skips_what_killed_it(
 
 
 PARENT = """
-import subprocess, sys, time
+import pickle, subprocess, sys, time
 
 worker = subprocess.Popen([sys.executable, "-m", "pyedmcl.tuner.worker", "77:0", sys.argv[1]],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-worker.stdin.write(b'{"do": "describe", "case": "", "parameters": null, "seconds": 600}\\n')
+worker.stdin.write(pickle.dumps({"do": "describe", "case": None, "parameters": None, "seconds": 600}))
 worker.stdin.flush()
-worker.stdout.readline()
+pickle.load(worker.stdout)
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -170,8 +170,14 @@ def test_children_of_a_killed_tuner_end_and_leave_nothing(tmp_path):
     wait_until(lambda: not folder.exists(), None, "the end of the worker, which deletes the folder")
 
 
+TORN = """import pickle, sys
+from pyedmcl.tuner.measure import Reply
+sys.stdout.buffer.write(pickle.dumps(Reply("ok"))[:-9])
+sys.exit(3)"""
+
+
 def test_a_process_that_ends_within_an_answer_has_failed():
-    worker = isolate._Worker([sys.executable, "-c", 'import sys; sys.stdout.write(\'{"status": "o\'); sys.exit(3)'])
+    worker = isolate._Worker([sys.executable, "-c", TORN])
     reply = worker.reply(20.0)
     worker.end(kill=True)
     assert reply.status == "failed" and "ended with code 3" in reply.note
