@@ -190,8 +190,8 @@ class Database:
 
     def note_check(self, key: TuningKey, parameters: Mapping[str, Any]) -> None:
         """Remember that parameters which were found elsewhere give right answers on the key's device, whatever size."""
-        device, parameters_text = device_digest(key.device), canonical(parameters)
-        row = (device, key.kernel, key.digest, key.specialisation, parameters_text, time.time())
+        device, *rest = key.configuration(parameters)
+        row = (device, key.kernel, key.digest, *rest, time.time())
         statement = "INSERT OR IGNORE INTO checks VALUES (?, ?, ?, ?, ?, ?)"
         self._file.write(lambda connection: connection.execute(statement, row))
 

@@ -46,6 +46,10 @@ class TuningKey:
     specialisation: str
     size: str
 
+    def configuration(self, parameters: Mapping[str, Any]) -> tuple[str, str, str]:
+        """Device, specialisation and parameters as text: what is barred or was verified, whatever the size."""
+        return device_digest(self.device), self.specialisation, canonical(parameters)
+
 
 def tuning_key(
     spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, sizes: Mapping[str, int] | None = None

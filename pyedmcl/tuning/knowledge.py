@@ -19,7 +19,7 @@ from .connection import file_at
 from .database import Database, default_path
 from .grades import Entry
 from .journal import BARRING
-from .key import TuningKey, canonical, device_digest
+from .key import TuningKey, device_digest
 from .known import KnownKernel
 
 _RECENTLY = 1.0  # seconds
@@ -69,7 +69,7 @@ class Knowledge:
         return [
             (grade, entry)
             for grade, entry in grades.ranked(read.entries, key, wisdom.shipped(key.device.runtime, key.kernel))
-            if _place(key, entry.parameters) not in read.barred
+            if key.configuration(entry.parameters) not in read.barred
             and not self.distrusts(key, entry.parameters)
             and self.kept_away(key, entry.parameters) is None
         ]
@@ -82,7 +82,7 @@ class Knowledge:
 
     def is_checked(self, key: TuningKey, parameters: Mapping[str, Any]) -> bool:
         """Whether parameters that were found elsewhere have been verified on the key's device."""
-        return _place(key, parameters) in self._kernel(key).checked
+        return key.configuration(parameters) in self._kernel(key).checked
 
     def check(self, key: TuningKey, parameters: Mapping[str, Any], verify: Callable[[], tuple[str, str]]) -> bool:
         """Verify parameters that were found elsewhere, and remember what came of it; whether they are right.
@@ -105,7 +105,7 @@ class Knowledge:
             else:
                 database.forget(number)
         if status == "ok":
-            read.checked.add(_place(key, parameters))
+            read.checked.add(key.configuration(parameters))
             database.note_check(key, parameters)
         else:
             self.distrust(key, parameters)
@@ -118,15 +118,15 @@ class Knowledge:
 
     def distrusts(self, key: TuningKey, parameters: Mapping[str, Any]) -> bool:
         """Whether parameters failed in this process."""
-        return (key.kernel, *_place(key, parameters)) in self.distrusted
+        return (key.kernel, *key.configuration(parameters)) in self.distrusted
 
     def distrust(self, key: TuningKey, parameters: Mapping[str, Any]) -> None:
         """Do not use parameters in this process any more."""
-        self.distrusted.add((key.kernel, *_place(key, parameters)))
+        self.distrusted.add((key.kernel, *key.configuration(parameters)))
 
     def trust(self, key: TuningKey, parameters: Mapping[str, Any]) -> None:
         """Take :meth:`distrust` back."""
-        self.distrusted.discard((key.kernel, *_place(key, parameters)))
+        self.distrusted.discard((key.kernel, *key.configuration(parameters)))
 
     def set_limit(self, key: TuningKey, work_group: int | None) -> None:
         """Give a kernel at most so many work-items in this process; None: as many as the device promises."""
@@ -153,10 +153,6 @@ class Knowledge:
         if place not in self._kernels:
             self._kernels[place] = Database().known(*place) if _exists(default_path()) else KnownKernel()
         return self._kernels[place]
-
-
-def _place(key: TuningKey, parameters: Mapping[str, Any]) -> tuple[str, str, str]:
-    return device_digest(key.device), key.specialisation, canonical(parameters)
 
 
 def _exists(path: Path) -> bool:

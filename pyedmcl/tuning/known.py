@@ -72,11 +72,11 @@ def read(connection: sqlite3.Connection, kernel: str, digest: str) -> KnownKerne
     """All that an open database says of a kernel's text. Raises UnusableError for a row that was never written so."""
     of = (kernel, digest)
     bad = connection.execute(f"{TRIALS} WHERE t.kernel=? AND t.digest=? AND {_MAYBE_BARRED}", of)
-    barred = {_barred_as(trial) for trial in map(trial_of, bad) if trial.barring}
+    barred = {trial.key.configuration(trial.parameters) for trial in map(trial_of, bad) if trial.barring}
     by_hand = [bar for bar in bars.select(connection) if bar.kernel == kernel]
 
     def out(trial: Trial) -> bool:
-        return _barred_as(trial) in barred or any(
+        return trial.key.configuration(trial.parameters) in barred or any(
             bar.holds_for(kernel, trial.key.device, trial.parameters) for bar in by_hand
         )
 
@@ -114,10 +114,6 @@ def _place(trial: Trial) -> tuple[str, str, str]:
 
 def _case(trial: Trial) -> tuple[str, ...]:
     return (*_place(trial), trial.case)
-
-
-def _barred_as(trial: Trial) -> tuple[str, str, str]:
-    return device_digest(trial.key.device), trial.key.specialisation, trial.canonical
 
 
 def _seconds(trial: Trial) -> float:
