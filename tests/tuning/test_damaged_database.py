@@ -133,8 +133,8 @@ def test_a_database_that_lacks_a_table_is_kept_aside(database, table, writing, c
     assert len(list(database.path.parent.glob("*.unusable-*"))) == 1 and "kept as" in caplog.text
 
 
-def test_rates_that_have_a_table_of_their_own_become_trials(database):
-    """As they were kept before they were trials."""
+def test_rates_that_have_a_table_of_their_own_become_trials(database, monkeypatch):
+    """As they were kept before they were trials. Where the file cannot be written, the trials are read."""
     own = trial(NVIDIA, 2.0)
     run(database, key(), FAST)
     with sqlite3.connect(database.path) as raw:
@@ -146,6 +146,10 @@ def test_rates_that_have_a_table_of_their_own_become_trials(database):
         row = (own.key.device.digest(), "neighbors", own.key.digest, own.canonical, own.note, own.when, own.session)
         raw.execute("INSERT INTO rates VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row)
     raw.close()
+    connect = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", lambda name, **more: connect(name.replace("mode=rw", "mode=ro"), **more))
+        assert [dict(one.parameters) for one in database.trials()] == [FAST] and database.problems == []
     again = Database(database.path)
     assert best_of(again, own.key) == replace(own, id=2) and len(again.trials()) == 2
     assert again.add([own]) == 0 and again.problems == []
