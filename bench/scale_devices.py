@@ -1,7 +1,8 @@
 """Maps, recurrence and library sweeps on 1, 2, 4, ... devices of a machine, by the three ways that share work.
 
 usage: python bench/scale_devices.py [--device gpus] [--maps 8000x3780,20000x8528] [--paper 101729x8528] [--share 0.1]
-       [--points 4000000] [--matrix 500x2000] [--ways devices,joined,dask] [--repeat 2] [--out FILE]
+       [--points 4000000] [--pictures 1000000] [--network 60000] [--matrix 500x2000]
+       [--ways devices,joined,dask] [--repeat 2] [--out FILE]
 
 ``devices``: one process with ``device=[...]``, timed from call to result after a call that compiled. ``joined``: one
 process for each device, which share a folder (``join=True``), timed with all that they start. ``dask``: Dask workers,
@@ -78,9 +79,20 @@ def calls(options: Namespace) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     if options.points:
         series = weather_like(options.points)
         yield f"rqa {options.points}", lambda device: pyedmcl.rqa(series, m=5, tau=3, radius=0.7, device=device)
+    if options.pictures:
+        long = weather_like(options.pictures)
+        yield f"recurrence_plot {options.pictures}", partial(_drawn, pyedmcl.recurrence_plot, long, radius=0.7)
+        yield f"distance_plot {options.pictures}", partial(_drawn, pyedmcl.distance_plot, long)
+    if options.network:
+        points = weather_like(options.network)
+        yield f"recurrence_network {options.network}", partial(_drawn, pyedmcl.recurrence_network, points, radius=0.7)
     if options.matrix:
         y = many_series(*shape(options.matrix))
         yield f"ccm_matrix {options.matrix}", lambda device: pyedmcl.ccm_matrix(y, E=3, seed=1, device=device)
+
+
+def _drawn(function: Callable[..., Any], x: np.ndarray, device: Any, **more: Any) -> Any:
+    return function(x, m=5, tau=3, device=device, **more)
 
 
 def on_devices(options: Namespace, infos: list[DeviceInfo], report: Report) -> None:
@@ -209,6 +221,8 @@ def main() -> None:
     arguments.add_argument("--paper", default="101729x8528")
     arguments.add_argument("--share", type=float, default=0.1, help="of the paper's libraries, on all devices; 0: none")
     arguments.add_argument("--points", type=int, default=4_000_000, help="0: no recurrence")
+    arguments.add_argument("--pictures", type=int, default=1_000_000, help="points of plots; 0: none")
+    arguments.add_argument("--network", type=int, default=60_000, help="points of a recurrence network; 0: none")
     arguments.add_argument("--matrix", default="500x2000")
     arguments.add_argument("--ways", default="devices,joined,dask")
     options = arguments.parse_args()
