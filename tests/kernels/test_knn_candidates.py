@@ -93,13 +93,14 @@ CANDIDATES = """
 
 @pytest.mark.parametrize("emit", ["neighbours", "weights"])
 @pytest.mark.parametrize(
-    ("layout", "shared"),
-    [("scalar", False), ("sharers", False), ("lanes", False), ("lanes-group", False), ("lanes", True)],
-)
-def test_candidates_become_tables(device, layout, shared, emit):
+    ("layout", "options"),
+    [("scalar", {}), ("sharers", {}), ("sharers", {"registers": False}), ("lanes", {}),
+     ("lanes-group", {"registers": False}), ("lanes", {"shared": True})], ids=str,
+)  # fmt: skip
+def test_candidates_become_tables(device, layout, options, emit):
     """Of all sharers of a row, and of a launch's second library; some rows have fewer candidates than neighbours."""
     table_rows, n = 40, N_ROWS + 32
-    search = Search(layout, emit=emit, shared=shared, table_rows=table_rows)
+    search = Search(layout, emit=emit, table_rows=table_rows, **options)
     sharers, lanes, rng = search.values["sharers"], search.values["lanes"], np.random.default_rng(3)
     shape = sharers, len(DIMS), 20, n
     d = (rng.integers(0, 6, shape) / 4).astype(np.float32)
@@ -107,8 +108,9 @@ def test_candidates_become_tables(device, layout, shared, emit):
     j = np.empty(shape, np.int32)
     j[:] = np.sort(rows.reshape(sharers, 1, 20, n), axis=2)  # candidates come in the order of rows
     filled = rng.integers(0, 21, (sharers, len(DIMS), n), dtype=np.int32)
-    if shared:  # lists are sorted already
-        empty = np.arange(20)[:, None] >= filled[:, :, None]
+    empty = np.arange(20)[:, None] >= filled[:, :, None]
+    d[empty], j[empty] = 0, -5  # what lies behind the last candidate
+    if search.values["shared"]:  # lists are sorted already
         order = np.lexsort((j, np.where(empty, np.inf, d)), axis=2)
         d, j = np.take_along_axis(d, order, 2), np.take_along_axis(j, order, 2)
     strides = [-(-k // 4) * 4 if emit == "weights" else k for k in COUNTS]

@@ -216,10 +216,10 @@ def test_only_marked_pairs_are_looked_up_again(device, library_lanes):
     n_libraries, n_columns, n_slices, first_library, columns = 7, 11, 2, 3, 4  # the last tile has three columns only
     n_tiles, rng = -(-n_columns // columns), np.random.default_rng(1)
     target_of = rng.permutation(n_columns + 1).astype(np.int32)
-    outside = [(-1, 0), (-2, 7), (7, 1), (0, 11)]
-    for marked in ([], [(0, 0)], [(6, 10)], [(3, 4), (3, 5), (5, 8)], [(2, 3), (1, 10)], outside):
+    outside = [(-1, 0), (-2, 7), (7, 1), (0, 11)]  # before the first or behind the last library or column
+    for marked in ([], [(0, 0)], [(6, 10)], [(3, 4), (3, 5), (5, 8)], [(2, 3), (1, 10)], outside, [(4, 9), *outside]):
         rho = rng.uniform(-1, 1, (first_library + n_libraries + 1, n_columns + 1)).astype(np.float32)
-        for library, column in marked:  # also of what lies before the first or behind the last library or column
+        for library, column in marked:
             rho[first_library + library, target_of[column]] = 2
         outputs = {
             "begun": np.zeros(n_slices * n_tiles, np.int32),
