@@ -24,6 +24,7 @@ from ..files import (
     write_failure,
     write_file,
 )
+from ..processes import runs
 
 if sys.platform == "win32":
     import msvcrt
@@ -32,7 +33,7 @@ else:
 
 __all__ = [
     "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "explained", "journal_line", "make_folder",
-    "mark_of", "read_journal", "read_journal_from", "remove_temporaries", "runs", "sync_folder", "write_all",
+    "mark_of", "read_journal", "read_journal_from", "remove_temporaries", "sync_folder", "write_all",
     "write_failure", "write_file",
 ]  # fmt: skip
 _SUM = "crc32"  # in a line of a journal
@@ -254,16 +255,3 @@ def _alive(holder: str) -> bool:
     if found is None or found["host"] != socket.gethostname() or int(found["pid"]) == os.getpid():
         return False
     return runs(int(found["pid"]), unknown=False)
-
-
-def runs(pid: int, *, unknown: bool = True) -> bool:
-    """Whether a process of this machine runs; ``unknown`` on a system where that cannot be asked."""
-    if sys.platform == "win32":  # os.kill would end the process there
-        return unknown
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True

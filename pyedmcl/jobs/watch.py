@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import config
 from ..files import PRIVATE_PREFIX, TEMPORARY_PREFIX
+from ..processes import runs
 from . import durable
 
 #: The private folder of those who share a folder.
@@ -63,7 +64,7 @@ class Holder:
 
     def ended(self) -> bool:
         """Whether it is known to have ended: it ran on this machine, where there is no such process any more."""
-        return bool(self.place) and self.place == place() and not durable.runs(self.pid)
+        return bool(self.place) and self.place == place() and not runs(self.pid)
 
     def said(self) -> dict[str, Any]:
         """What a claim tells of its holder, as its file has it."""

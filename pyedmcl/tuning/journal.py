@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..processes import runs
 from .key import TuningKey, canonical, finite, key_as_dict
 
 #: How a trial ended, beside "started" for one that has not.
@@ -90,16 +90,11 @@ def alive(process: str, since: float) -> bool:
     number, _, born = rest.partition(" ")
     if not number.isdigit():
         return False
-    if host != socket.gethostname() or sys.platform == "win32":  # os.kill would end the process there
-        return time.time() - since < _GONE_AFTER_SECONDS
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
+    recent = time.time() - since < _GONE_AFTER_SECONDS
+    if host != socket.gethostname():
+        return recent
     # Numbers are used again: a process that began at another moment is another one.
-    return born in ("", _born(int(number)))
+    return runs(int(number), unknown=recent) and born in ("", _born(int(number)))
 
 
 def _born(number: int) -> str:
