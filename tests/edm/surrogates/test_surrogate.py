@@ -61,10 +61,11 @@ def test_threads_and_memory_serve_from_one_draw_to_the_next(monkeypatch):
         return np.full((len(streams), 1 << 16), float(streams.begin))
 
     first = drawer.room((1 << 16, 48), "float32")
-    for _ in range(3):
+    for _ in range(6):
         drawer.draw([(first.T, make, 0)], seed=1, first=5)
         np.testing.assert_array_equal(first[0], 5 + np.arange(48) // 8 * 8)
-    assert len(used) <= 3
+    # The three that are kept, of which two help at a time, and this one. Two new ones for each draw would be 13.
+    assert len(used) <= 4
     drawer.give_back(first)
     smaller = drawer.room((10, 16), "float64")
     assert np.shares_memory(first, smaller) and not np.shares_memory(first, drawer.room((10, 16), "float64"))
