@@ -1,6 +1,6 @@
 ## The ends of all lines, once all tiles are walked: the first and last runs of each line, which can go on no more, are counted,
-## and so are the white cells at the border of the matrix. segments.clh explains segments; the same algebra is in NumPy in
-## pyedmcl/recurrence/partial.py, for several devices and checkpoints.
+## and so are the white cells at the border of the matrix. segments.clh explains segments, and segment_join.clh joins
+## them, as pyedmcl/recurrence/partial.py does on the host for several devices and checkpoints.
 ##
 ##   finish_join        the segments of rows that another device has walked, behind those of the rows before
 ##   finish_begin       zeros
@@ -16,17 +16,6 @@
 #define WG ${wg}
 #define BINS 256
 
-typedef struct {
-  int first_start, first_end, last_start, last_end, count;  // first_start = -1: no black cell
-} segment_;
-
-inline segment_ segment_at(global const int* restrict segments, const size_t n, const size_t line) {
-  segment_ s;
-  s.first_start = segments[line]; s.first_end = segments[line + n]; s.last_start = segments[line + 2 * n];
-  s.last_end = segments[line + 3 * n]; s.count = segments[line + 4 * n];
-  return s;
-}
-
 // Most runs are short, and all work-items would add to a few numbers: a group counts these in local memory.
 inline void count_run(local uint* restrict bins, global uint* all, const int length) {
   if (length < BINS)
@@ -35,24 +24,26 @@ inline void count_run(local uint* restrict bins, global uint* all, const int len
     atomic_inc(all + length);
 }
 
-// Segments s and then b of a line; what became final is counted. white_bins: null where white runs do not count.
-inline segment_ joined(segment_ s, const segment_ b, const int counted, local uint* restrict bins, global uint* black,
-                       local uint* white_bins, global uint* white) {
-  if (s.first_start < 0) return b;
-  if (b.first_start < 0) return s;
-  const int s_single = s.first_start == s.last_start, b_single = b.first_start == b.last_start;
-  s.count += b.count;
-  if (b.first_start == s.last_end) {  // one run
-    if (counted && !s_single && !b_single) count_run(bins, black, b.first_end - s.last_start);
-    if (s_single) s.first_end = b.first_end;
-    if (!b_single) s.last_start = b.last_start;
-  } else {
-    if (white_bins) count_run(white_bins, white, b.first_start - s.last_end);
-    if (counted && !s_single) count_run(bins, black, s.last_end - s.last_start);
-    if (counted && !b_single) count_run(bins, black, b.first_end - b.first_start);
-    s.last_start = b.last_start;
-  }
-  s.last_end = b.last_end;
+// Where the black and the white runs of a line are counted, by length, and whether they are.
+typedef struct {
+  local uint* black;
+  local uint* white;
+  global uint* all_black;
+  global uint* all_white;
+  int blacks, whites;
+} tally_;
+
+inline void count_final(const tally_* restrict tally, const int black, const int length) {
+  if (black ? tally->blacks : tally->whites)
+    count_run(black ? tally->black : tally->white, black ? tally->all_black : tally->all_white, length);
+}
+
+#include "segment_join.clh"
+
+inline segment_ segment_at(global const int* restrict segments, const size_t n, const size_t line) {
+  segment_ s;
+  s.first_start = segments[line]; s.first_end = segments[line + n]; s.last_start = segments[line + 2 * n];
+  s.last_end = segments[line + 3 * n]; s.count = segments[line + 4 * n];
   return s;
 }
 
@@ -94,12 +85,12 @@ void finish_join(global int* restrict a, global const int* restrict b, const ulo
   clear_bins(bins, 2 * BINS);
   global uint* black = counts + (verticals ? n_lengths : 0);
   global uint* white = counts + 2 * n_lengths;
+  tally_ tally = {bins, bins + BINS, black, white, 1, verticals};
   for (size_t at = get_global_id(0); at < held; at += get_global_size(0)) {
     const size_t line = first + at;
     const long k = k_first + (long)line;
-    const int counted = verticals || k >= theiler || -k >= theiler;
-    const segment_ s = joined(segment_at(a, n, line), segment_at(b, held, at), counted, bins, black,
-                              verticals ? bins + BINS : 0, white);
+    tally.blacks = verticals || k >= theiler || -k >= theiler;
+    const segment_ s = join(segment_at(a, n, line), segment_at(b, held, at), &tally);
     a[line] = s.first_start; a[line + n] = s.first_end; a[line + 2 * n] = s.last_start; a[line + 3 * n] = s.last_end;
     a[line + 4 * n] = s.count;
   }
@@ -120,11 +111,12 @@ void finish_columns(global int* restrict columns, global const int* restrict row
   local uint bins[3 * BINS];
   local ulong sums[5 * WG];
   clear_bins(bins, 3 * BINS);
+  const tally_ tally = {bins, bins + BINS, black, white, 1, 1};
   ulong sum[5] = {0, 0, 0, 0, 0};
   for (size_t line = get_global_id(0); line < n; line += get_global_size(0)) {
     segment_ s = segment_at(columns, n, line);
     if (symmetric) {
-      s = joined(s, segment_at(rows, n, line), 1, bins, black, bins + BINS, white);
+      s = join(s, segment_at(rows, n, line), &tally);
       columns[line + 4 * (size_t)n] = s.count;
     }
     if (s.first_start < 0) {

@@ -1,25 +1,25 @@
-## Lines of a tile of recurrence bits: the runs along its diagonals, rows and columns, counted by length, and the segments
-## that are left of each line, joined with those of earlier tiles. segments.clh explains runs, edges and segments.
+## Lines of a tile of recurrence bits: the runs along its diagonals, rows and columns are counted by length, and the segment of
+## each line is joined with that of earlier tiles. segments.clh explains runs, edges and segments.
 ##
 ## A tile has 32 n_words rows from i0 and n_diagonals diagonals from k0. One launch walks all its lines; each work-item walks
 ## LANES neighbouring lines of one kind, word after word (layouts: recurrence_bits, recurrence_transpose):
 ##
-##      group             0 ... groups_diagonals - 1  |  ... + groups_rows - 1  |  ...
-##      lines             diagonals k0, k0 + 1, ...   |  rows i0, i0 + 1, ...   |  columns i0 + k0, ...
-##      words             bits                        |  rows                   |  columns
-##      joined with       rows above                  |  columns to the right * |  rows above
+##      group               0 ... groups_diagonals - 1  |  ... + groups_rows - 1      |  ...
+##      lines               diagonals k0, k0 + 1, ...   |  rows i0, i0 + 1, ...       |  columns i0 + k0, ...
+##      words               bits                        |  rows                       |  columns
+##      earlier tiles hold  the rows above              |  the columns to the right * |  the rows above
 ##
 ##   * Where the matrix is symmetric, tiles have only cells on and above the main diagonal, and column i goes on below it as
-##     row i. Tiles are run from right to left, so that a piece of a row lies before those of earlier tiles. In other matrices
-##     rows are not walked (groups_rows = 0).
+##     row i. Tiles are walked from right to left, so that earlier tiles hold what follows in a row. In other matrices rows
+##     are not walked (groups_rows = 0).
 ##
 ## Parameters
 ##   lanes = 1   A scalar work-item walks a line and counts the runs of a word at once: suits GPUs, where work-items that
 ##               branch differently wait for each other.
 ##   lanes > 1   A vector of lines, on processors. Their edges are listed first, and the runs between them are counted
-##               afterwards: then no branch depends on the cells, but for which words have edges at all.
+##               afterwards: then no branch depends on the cells, except that words without edges are skipped.
 ##   batch       words of a line that are loaded before the first of them is looked at (scalar work-items)
-##   bitwise     runs as long as that, and no longer, are counted by a few operations on a word (scalar work-items)
+##   bitwise     runs of up to `bitwise` cells are counted by bit operations on a whole word (scalar work-items)
 ##   bins        lengths that are counted in local memory; longer lines are counted in global memory
 ##   wg          work-items of a group, which share the bins
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
@@ -27,7 +27,7 @@
 ##   wg       work-items of a group; they share histograms (1 32 64 128 256; 1, 256)
 ##   lanes    lines of a work-item, side by side (1 4 8 16; 16, 1)
 ##   batch    words of a line that are loaded together (1 2 4 8 16; 1, 8)
-##   bitwise  runs as long as that are counted a word at once (0 1 2 3 4; 0, 2)
+##   bitwise  runs of up to this many cells are counted by bit operations on a whole word (0 1 2 3 4; 0, 2)
 ##   bins     line lengths counted in local memory (64 256 512 1024 2048; 1024, 1024)
 ## ---- end of parameters ----
 #define WG ${wg}
@@ -36,7 +36,7 @@
 #define BITWISE ${bitwise}
 #include "segments.clh"
 
-// Within the Theiler window the black runs of a diagonal do not count: they go where nothing is read.
+// Within the Theiler window the black runs of a diagonal do not count: they are added to bins and lengths that nothing reads.
 #define COUNT_OR_SPARE(OFFSET)                                       \
   do {                                                               \
     const int in_window_ = abs(OFFSET) < theiler;                    \
@@ -65,9 +65,9 @@ inline uint lanes_of(const int${lanes} holds) {
   return (uint)(d.x | d.y);
 }
 
-// Counts the runs that end at the listed edges of a line, and empties the list. at: the edges; black: the colour before the
-// first of them, and after. The white cells before the first black run and that run itself are counted, too: segment_of()
-// takes back what is not final.
+// Counts the runs that end at the listed edges of a line, and empties the list. at: the positions of the edges; black: in, the
+// colour before the first listed edge; out, the colour after the last. The white cells before the first black run and that run
+// itself are counted, too: segment_of() takes back what is not final.
 void count_listed(line_* restrict s, const tally_* restrict tally, const int* restrict at, int* restrict n_edges,
                   int* restrict black) {
   const int n = *n_edges, first = *black;  // 1: the first run is black
@@ -90,12 +90,14 @@ void count_listed(line_* restrict s, const tally_* restrict tally, const int* re
 }
 %endif
 
-// ---- Walking: LANES lines that lie side by side, of which [line + skip, line + valid) are lines of the matrix
+// ---- Walking: LANES lines that lie side by side
 //
+// line         of the first lane. Lanes skip to valid - 1 exist in the matrix; the others are padding
 // words        of the lines; successive words of a line are `stride` apart, and hold 32 cells each
 // position     of the first cell; each further lane begins `shear` cells later (rows: their first cell lies one further right)
-// segments     [field][n_lines], of what earlier tiles gave; this tile's piece lies behind it, or before it where `in_front`
-// offset       of the first lane's diagonal; black runs of diagonals within the Theiler window count in spare and all_spare
+// segments     [field][n_lines], of what earlier tiles gave. The piece walked here follows the one in `segments`, or precedes it
+//              where `in_front`
+// offset       of the first lane's diagonal; black runs of diagonals within the Theiler window go to spare and all_spare
 void walk(global const uint* restrict words, const size_t stride, const int n_words, const int position,
           global int* restrict segments, const long n_lines, const long line, const int skip, const int valid,
           const int in_front, const int shear, const int offset, const int theiler, local uint* restrict spare,
@@ -144,28 +146,28 @@ void walk(global const uint* restrict words, const size_t stride, const int n_wo
   for (int w = 0; w < n_words; ++w) {
     const uint${lanes} word = vload${lanes}(0, words + (size_t)w * stride), edges = word ^ (word << 1 | before & 1);
     before = as_uint${lanes}(as_int${lanes}(word) >> 31);
-    uint lanes = lanes_of(edges != 0) & walked;
-    if (!lanes) continue;
+    uint with_edges = lanes_of(edges != 0) & walked;  // lanes, as bits
+    if (!with_edges) continue;
     uint edges_of[LANES];
     vstore${lanes}(edges, 0, edges_of);
     do {
-      const int l = 31 - (int)clz(lanes & -lanes);
-      lanes &= lanes - 1;
+      const int l = 31 - (int)clz(with_edges & -with_edges);
+      with_edges &= with_edges - 1;
       if (n[l] > LISTED - 32) {
         COUNT_OR_SPARE(offset + l);
         count_listed(&s[l], &tally, edge_at + l * LISTED, n + l, black + l);
       }
       uint left = edges_of[l];
       int* at = edge_at + l * LISTED + n[l];
-      // Most words have at most six edges. Six places are written without looking how many there are: a loop that ends with
-      // the last edge would have its end guessed wrong by the processor for nearly every word. What is too much is
-      // overwritten by the next word.
+      // Most words have at most six edges. Six places are written, however many edges there are: the processor would guess
+      // the end of a loop over the edges wrongly for nearly every word. The places behind the last edge are overwritten by
+      // the next word.
 %for i in range(6):
       at[${i}] = 32 * w + 31 - (int)clz(left & -left); left &= left - 1;
 %endfor
       for (at += 6; left; left &= left - 1) *at++ = 32 * w + 31 - (int)clz(left & -left);
       n[l] += popcount(edges_of[l]);
-    } while (lanes);
+    } while (with_edges);
   }
   for (int l = skip; l < valid; ++l) {
     COUNT_OR_SPARE(offset + l);
@@ -197,7 +199,8 @@ void walk(global const uint* restrict words, const size_t stride, const int n_wo
 // ---- All lines of a tile
 //
 // *_segments: [5][number of lines of the matrix]; the first diagonal of the matrix is k_first, and k_end - 1 its last.
-// histograms: [diagonal, black vertical, white vertical, what is not counted][longest + 1].
+// histograms: [diagonal, black vertical, white vertical, border][longest + 1]. Here the fourth takes runs that must not count;
+// finish_begin (recurrence_finish) clears it before white runs at the border are counted in it.
 // bits_begin: the first word of the radius at work, in bits and in rows.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void recurrence_lines(global const uint* restrict bits, global const uint* restrict rows,
@@ -207,7 +210,7 @@ void recurrence_lines(global const uint* restrict bits, global const uint* restr
                       global int* restrict diagonal_segments, global int* restrict row_segments,
                       global int* restrict column_segments, global uint* restrict histograms, const int longest,
                       const ulong bits_begin) {
-  // Bins of black runs, and of white ones; diagonals have no white runs that count, and use these as spare ones.
+  // Bins of black runs, then those of white runs. White runs of diagonals do not count: there these bins are the spare ones.
   local uint bins[2 * BINS];
   for (int b = get_local_id(0); b < 2 * BINS; b += WG) bins[b] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -286,7 +289,7 @@ kernel void recurrence_fold(global uint* restrict counts, global ulong* restrict
   }
 }
 
-// Lines of which nothing is known yet. segments: [5][n].
+// Lines of which no piece was walked yet. segments: [5][n].
 kernel void recurrence_clear(global int* restrict segments, const ulong n) {
   const size_t i = get_global_id(0);
   if (i < n) {

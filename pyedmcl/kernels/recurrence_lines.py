@@ -35,7 +35,12 @@ SPEC = KernelSpec(
         Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items of a group; they share histograms"),
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "lines of a work-item, side by side"),
         Tunable("batch", (1, 2, 4, 8, 16), {"cpu": 1, "gpu": 8}, "words of a line that are loaded together"),
-        Tunable("bitwise", (0, 1, 2, 3, 4), {"cpu": 0, "gpu": 2}, "runs as long as that are counted a word at once"),
+        Tunable(
+            "bitwise",
+            (0, 1, 2, 3, 4),
+            {"cpu": 0, "gpu": 2},
+            "runs of up to this many cells are counted by bit operations on a whole word",
+        ),
         Tunable("bins", (64, 256, 512, 1024, 2048), {"cpu": 1024, "gpu": 1024}, "line lengths counted in local memory"),
     ),
     constraints=(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .cells import identity_lines
 from .counts import Counts, Histogram, trimmed
 
-#: Fields of a segment, as ``clkernels/segments.clh`` has them.
+#: Fields of a segment, as ``clkernels/segment_join.clh`` has them.
 FIELDS = 5
 FIRST_START, FIRST_END, LAST_START, LAST_END, COUNT = range(FIELDS)
 DIAGONAL, BLACK, WHITE = range(3)
@@ -122,7 +122,7 @@ def join_lines(
 ) -> Segments:  # fmt: skip
     """Segments ``a`` and then ``b`` of each line; runs that become final are added to the histograms in place.
 
-    The same algebra as in ``clkernels/segments.clh``.
+    The same algebra as in ``clkernels/segment_join.clh``.
     """
     in_a, in_b = a[FIRST_START] >= 0, b[FIRST_START] >= 0
     both = in_a & in_b

@@ -208,6 +208,71 @@ def test_the_ends_of_a_run_are_found_in_the_words_around_a_cell(device):
     ]
 
 
+# ---- segment_join.clh ----
+
+# Each work-item joins the segments of two pieces of a line, and counts final runs of both colours in a list of its own.
+N_CELLS = 10
+JOIN = """
+typedef struct {
+  global int* final;
+  int whites;
+} tally_;
+inline void count_final(const tally_* tally, const int black, const int length) {
+  ++tally->final[2 * length + black];
+}
+#include "segment_join.clh"
+"""
+PAIR = """
+  const tally_ tally = {{final + i * {bins}, whites[0]}};
+  segment_ piece[2];
+  for (int p = 0; p < 2; ++p) {{
+    global const int* from = pieces + (2 * i + p) * 5;
+    piece[p].first_start = from[0];
+    piece[p].first_end = from[1];
+    piece[p].last_start = from[2];
+    piece[p].last_end = from[3];
+    piece[p].count = from[4];
+  }}
+  const segment_ s = join(piece[0], piece[1], &tally);
+  const int fields[5] = {{s.first_start, s.first_end, s.last_start, s.last_end, s.count}};
+  for (int field = 0; field < 5; ++field) joined[i * 5 + field] = fields[field];
+"""
+
+
+def segment_and_final(cells, begin):
+    """The segment of a piece that begins at a position, and its final runs as [length][white, black]."""
+    blacks = [(start, start + length) for black, start, length in runs(cells) if black]
+    final = np.zeros((N_CELLS + 1, 2), int)
+    if not blacks:
+        return [-1, 0, 0, 0, 0], final
+    for start, end in blacks[1:-1]:
+        final[end - start, 1] += 1
+    for (_, end), (start, _) in itertools.pairwise(blacks):
+        final[start - end, 0] += 1
+    return [*(begin + at for run in (blacks[0], blacks[-1]) for at in run), int(np.sum(cells))], final
+
+
+@pytest.mark.parametrize("whites", [0, 1])
+def test_two_pieces_give_the_segment_of_the_line_and_count_what_becomes_final(device, whites):
+    """All lines of ten cells, each cut at every place."""
+    pieces, expected, finals = [], [], []
+    for cells in map(np.array, itertools.product((0, 1), repeat=N_CELLS)):
+        whole, final = segment_and_final(cells, 0)
+        for cut in range(1, N_CELLS):
+            (a, final_a), (b, final_b) = segment_and_final(cells[:cut], 0), segment_and_final(cells[cut:], cut)
+            pieces.append([a, b])
+            expected.append(whole)
+            finals.append((final - final_a - final_b) * [whites, 1])
+    found = run_fragment(
+        device, JOIN, PAIR.format(bins=2 * (N_CELLS + 1)),
+        {"pieces": np.array(pieces, np.int32), "whites": np.array([whites], np.int32)},
+        {"joined": np.zeros((len(pieces), 5), np.int32), "final": np.zeros((len(pieces), N_CELLS + 1, 2), np.int32)},
+        items=len(pieces),
+    )  # fmt: skip
+    np.testing.assert_array_equal(found["joined"], expected)
+    np.testing.assert_array_equal(found["final"], finals)
+
+
 # ---- transpose.clh ----
 
 
