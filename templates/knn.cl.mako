@@ -8,7 +8,8 @@
 ##   2. collect   knn_collect_scalar.mako   writes rows within the bound, the candidates, to a buffer; a full buffer is reduced
 ##                knn_collect_lanes.mako    to its k best candidates, which lowers the bound
 ##                knn_collect_shared.mako   notes rows in vectors and merges them into sorted lists; it is used with three
-##                                          dimensions or more, float32, wg == 1, and buffers of whole blocks
+##                                          dimensions or more, float32, wg == 1, and buffers that hold k rounded up
+##                                          to a multiple of 16
 ##   3. emit      knn_emit.mako             sorts the remaining candidates by (distance, row), and writes neighbours or weights
 ##
 ## Both sweeps compute distances with knn_distances.mako; the buffers are those of clkernels/topk.clh. There is no L x L matrix,
@@ -21,9 +22,9 @@
 ##                t0 + l with library row j + l, because the neighbours of successive rows are often successive rows: the lanes
 ##                then find their neighbours in the same step, and one vector of the series serves several lags.
 ##
-##   sharers > 1  So many scalar work-items share a query row, where there are too few rows to keep a GPU busy. Each compares the row
-##                with every sharers-th row group and step, and has candidates of its own. Sharers of a row lie QUERY_ROWS
-##                work-items apart:
+##   sharers > 1  `sharers` scalar work-items share a query row, where there are too few rows to keep a GPU busy. Each compares
+##                the row with every sharers-th row group and step, and has candidates of its own. Sharers of a row lie
+##                QUERY_ROWS work-items apart:
 ##
 ##                work-item     0  1  2  3  4  5  6  7     sharers = 2, wg = 8
 ##                query row     0  1  2  3  0  1  2  3     t0 of the work-item is that of the tile plus this
@@ -49,9 +50,13 @@
 ##                        lanes == 1:          [candidate / 4][buffer][distance row, distance row, distance row, distance row]
 ##   hot rows, for lanes == 1 only:            [place][buffer]
 ##
-##   capacities[s] is the size of a buffer in candidates: k, 5/8 k times bound_share and 8 for what the bound lets through beside
-##   these, and one step; or more, where the minima need it (capacities of neighbors/plan.py). tests/neighbors/test_scratch.py
-##   holds GROUP_SCRATCH together with the plan, and with what kernels/knn.py tells other programs.
+##   capacities[s] is the size of a buffer in candidates:
+##
+##     k + 5 k bound_share / 8 + 8 + unroll, rounded up to a multiple of 4, or more where the minima need it
+##
+##   The two middle terms are rows within the bound beyond the k best; the last one is a step (capacities of neighbors/plan.py).
+##   tests/neighbors/test_scratch.py holds GROUP_SCRATCH together with the plan, and with what kernels/knn.py tells other
+##   programs.
 ##
 ## Tables, one dimension behind another
 ##
@@ -74,7 +79,7 @@
 ##   wg               work-items of a group; they share a tile (1 32 64 128 256; 1, 128)
 ##   unroll           library rows per step: independent chains (1 2 4 8 16; 4, 8)
 ##   tile             library rows staged in local memory; 0: none (0 256 512 1024 2048 4096 8192; 0, 2048)
-##   bound_share      the bound looks at one in so many library tiles, or steps without tiles (1 2 3 4 8; 1, 1)
+##   bound_share      one in `bound_share` library tiles (or steps) is swept for the bound (1 2 3 4 8; 1, 1)
 ##   hot              rows that a scalar work-item notes before it compares them again (32 64 128 256 512; 64, 256)
 ##   dims_per_pass    dimensions E that share one sweep (3 5 7 10 20 32; 32, 20)
 ##   groups_per_unit  work-groups per compute unit (2 3 4 6 8 12 16; 4, 6)
@@ -93,15 +98,14 @@ E_max = max(dims)
 capacity_before = list(accumulate(capacities, initial=0))
 k_strides = [-(-k // 4) * 4 for k in counts] if emit == "weights" else list(counts)
 k_before = list(accumulate(k_strides, initial=0))
-# Numbers of scratch memory that a query row needs for its list of hot rows, which are counted from the tile's first one.
+# Numbers of scratch memory that a query row needs for its list of hot rows, which are stored relative to the tile's first row.
 hot_bytes = hot * (2 if tile else 4) if lanes == 1 else 0
 hot_numbers = hot_bytes // (8 if dtype == "float64" else 4)
 
-# Whether the dimensions share one pass over library rows, in which a row is noted if any dimension needs it. With two
-# dimensions, a pass for each is as fast.
-block = collect_shared.module.BLOCK
+# shared: one list of noted rows for all dimensions. With two dimensions, offering each its own candidates is as fast.
+run_length = collect_shared.module.RUN_LENGTH
 shared = lanes > 1 and wg == 1 and dtype == "float32" and len(dims) > 2 and all(
-    c >= -(-k // block) * block for c, k in zip(capacities, counts))
+    c >= -(-k // run_length) * run_length for c, k in zip(capacities, counts))
 
 def braces(numbers):
     return "{" + ", ".join(map(str, numbers)) + "}"
@@ -154,7 +158,7 @@ ${collect_lanes.functions()}
 // knn_bound.mako).
 // A task is a pair of a library, from first_library on, and a tile of QUERY_ROWS query rows. Its number is
 // library_of_launch * n_tiles + tile, where n_tiles counts tiles of query rows. This launch has the tasks task_begin to
-// task_end - 1, and a work-group takes every get_num_groups-th of them.
+// task_end - 1; of n work-groups, group g takes tasks task_begin + g, task_begin + g + n, ...
 // exclusion_radius: rows with |t - j| up to it are no neighbours; -1 leaves no row out.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void knn(global const real* restrict library, global const real* restrict query, global const real* restrict penalty_of,
@@ -195,8 +199,9 @@ void knn(global const real* restrict library, global const real* restrict query,
 %for e in range(E_max):
     const realv q${e} = LOADV(y + tq - ${e * tau});
 %endfor
-    // A step has the library rows j to j + UNROLL - 1. It may hold an excluded row only if near_begin < j < near_end. UNROLL
-    // enters on the lower side alone, because a step reaches upwards from j.
+    // A step has the library rows j to j + UNROLL - 1 (lane l those l further on, for query row t0 + l: all lanes have the same
+    // t - j). It may hold an excluded row only if near_begin < j < near_end. UNROLL enters on the lower side alone, because a
+    // step reaches upwards from j.
     const int near_begin = t0 - exclusion_radius - UNROLL, near_end = t0 + 1 + exclusion_radius;
 
     // ---- 1. Bound ----

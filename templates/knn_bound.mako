@@ -10,9 +10,9 @@
 ##     steps of a tile    0 1 2 3 4 5 6 7 8 ..
 ##     their row group    0 1 2 0 1 2 0 1 2 ..       groups_per_tile = 3; the next tile has groups 3, 4, 5
 ##
-##   bound_share   the sweep looks at one in so many tiles (or steps, without tiles): fewer rows, and a looser bound
-##   merged[s]     so many row groups give one minimum of dimension s: a dimension with few neighbours needs few minima. The
-##                 groups are as many as the dimension with the most neighbours needs
+##   bound_share   the sweep takes one in `bound_share` tiles (or steps, without tiles): fewer rows, and a looser bound
+##   merged[s]     row groups that together give one minimum of dimension s: a dimension with few neighbours needs few minima.
+##                 There are as many groups as the dimension with the most neighbours needs
 ##   round         a long library has more row groups than there is room for minima of. After groups_per_round of them the
 ##                 first group goes on, and its minimum is that of all its rounds
 ##   sharers       of a query row take turns with the row groups of a tile, and keep the minima of their own; the k-th smallest

@@ -2,17 +2,19 @@
 ##
 ## Rows that are near in one dimension are mostly near in others, and so are the next query rows to the next library rows. A
 ## step therefore notes only which library rows any lane wants in any dimension, with one comparison for each pair and dimension,
-## and no branch. A row is noted as that of lane 0; lane l has the l-th behind it. Their distances are computed once more,
-## dimension by dimension, and those within the bound are merged into lists by networks that sort all lanes alike: no lane
-## stores anything by itself.
+## and no branch. noted[i] is the row of lane 0; lane l compares row noted[i] + l. The distances of noted rows are computed once
+## more, dimension by dimension, and entries within the bound are merged into lists by networks that sort all lanes alike: no
+## lane stores anything by itself.
 ##
 ## An entry is (squared distance, row) in one whole number of 64 bits, distance above: their order is that of neighbours
 ## (clkernels/order.clh), since distances are not negative. An empty place is EMPTY_KEY, which is larger than all.
 ##
-##   buffer of a dimension, in blocks of BLOCK entries, ascending     [entry][lane], 64 bits each
+##   buffer of a dimension: a sorted list, ascending     [entry][lane], 64 bits each
+##
+## Lists are merged in runs of RUN_LENGTH entries, and have room for a whole number of runs.
 <%namespace name="distances" file="knn_distances.mako"/>
 <%!
-BLOCK = 16
+RUN_LENGTH = 16
 
 def sorting(n):
     """Comparators that sort n entries (a power of two): Batcher's merge exchange, Knuth 5.2.2 M."""
@@ -38,7 +40,7 @@ def cleaning(n):
 </%def>
 
 <%def name="functions()">
-#define BLOCK ${BLOCK}
+#define RUN_LENGTH ${RUN_LENGTH}
 #define NOTED_ROOM 128  // library rows that are noted before they are settled
 #define HALF ${min(lanes, 8)}  // lanes whose entries share a vector: half of 16, or all of fewer
 typedef PASTE(long, HALF) keys;
@@ -54,31 +56,32 @@ typedef PASTE(long, HALF) keys;
     a = low_;                        \
   } while (0)
 
-// Merges `filled` entries, a multiple of BLOCK, into a list of `blocks` blocks; the largest ones fall out.
+// Merges `filled` entries, a multiple of RUN_LENGTH, into a list of `runs` runs; the largest entries fall out. Lanes are
+// merged HALF at a time, from first_lane on.
 __attribute__((noinline))
-void merge(const realv* queue, const int* queue_row, const int filled, global whole* list, const int blocks) {
-  for (int first = 0; first < filled; first += BLOCK)
-    for (int part = 0; part < LANES; part += HALF) {
-      const whole* from = (const whole*)(queue + first) + part;
-      global long* at = (global long*)list + part;
-%for i in range(BLOCK):
+void merge(const realv* queue, const int* queue_row, const int filled, global whole* list, const int runs) {
+  for (int first = 0; first < filled; first += RUN_LENGTH)
+    for (int first_lane = 0; first_lane < LANES; first_lane += HALF) {
+      const whole* from = (const whole*)(queue + first) + first_lane;
+      global long* at = (global long*)list + first_lane;
+%for i in range(RUN_LENGTH):
       keys b${i} = PASTE(convert_long, HALF)(LOADK(from + ${i} * LANES)) << 32 |
-                   PASTE(convert_long, HALF)(PASTE(as_uint, HALF)(HALF_NUMBERS + (queue_row[first + ${i}] + part)));
+                   PASTE(convert_long, HALF)(PASTE(as_uint, HALF)(HALF_NUMBERS + (queue_row[first + ${i}] + first_lane)));
 %endfor
-${exchange("b", sorting(BLOCK))}
-      for (int block = 0; block < blocks; ++block, at += BLOCK * LANES) {
-%for i in range(BLOCK):
+${exchange("b", sorting(RUN_LENGTH))}
+      for (int run = 0; run < runs; ++run, at += RUN_LENGTH * LANES) {
+%for i in range(RUN_LENGTH):
         keys a${i} = LOADK(at + ${i} * LANES);
 %endfor
-%for i in range(BLOCK):
-        EXCHANGE(a${i}, b${BLOCK - 1 - i});
+%for i in range(RUN_LENGTH):
+        EXCHANGE(a${i}, b${RUN_LENGTH - 1 - i});
 %endfor
-${exchange("a", cleaning(BLOCK))}
-%for i in range(BLOCK):
+${exchange("a", cleaning(RUN_LENGTH))}
+%for i in range(RUN_LENGTH):
         PASTE(vstore, HALF)(a${i}, 0, at + ${i} * LANES);
 %endfor
-        if (block + 1 < blocks) {
-${exchange("b", cleaning(BLOCK))}
+        if (run + 1 < runs) {
+${exchange("b", cleaning(RUN_LENGTH))}
         }
       }
     }
@@ -88,18 +91,19 @@ ${exchange("b", cleaning(BLOCK))}
 inline void read_list(global const whole* list, const int k, realv* nearest, rowv* rows) {
   for (int i = 0; i < k; ++i) {
     whole distance[LANES], row[LANES];
-    for (int part = 0; part < LANES; part += HALF) {
-      const keys entry = LOADK((global const long*)list + i * LANES + part);
-      PASTE(vstore, HALF)(PASTE(convert_int, HALF)(entry >> 32), 0, distance + part);
-      PASTE(vstore, HALF)(PASTE(as_int, HALF)(PASTE(convert_uint, HALF)(entry & 0xffffffffL)), 0, row + part);
+    for (int first_lane = 0; first_lane < LANES; first_lane += HALF) {
+      const keys entry = LOADK((global const long*)list + i * LANES + first_lane);
+      PASTE(vstore, HALF)(PASTE(convert_int, HALF)(entry >> 32), 0, distance + first_lane);
+      PASTE(vstore, HALF)(PASTE(as_int, HALF)(PASTE(convert_uint, HALF)(entry & 0xffffffffL)), 0, row + first_lane);
     }
     nearest[i] = AS_REALV(LOADV(distance));
     rows[i] = CHOOSE(LOADV(row), (rowv)(-1), nearest[i] >= (realv)(FAR));
   }
 }
 
-// Settles the library rows that were noted (of lane 0; lane l has the l-th behind it): they enter the lists of all dimensions
-// whose bounds they are within, and the bounds sink to what a later row must not exceed to be a neighbour.
+// Settles the library rows that were noted; noted[i] is the row of lane 0, and lane l compares row noted[i] + l. Rows enter the
+// lists of all dimensions whose bounds they are within, and the bounds sink to what a later row must not exceed to be a
+// neighbour.
 __attribute__((noinline))
 void settle_noted(global const real* restrict x, global const real* restrict y,
 %if masked:
@@ -107,8 +111,8 @@ void settle_noted(global const real* restrict x, global const real* restrict y,
 %endif
                   const int* noted, const int n_noted, realv* bounds, global whole* buffer, const int j_begin, const int t0,
                   const int exclusion_radius) {
-  realv squared[NOTED_ROOM], queue[NOTED_ROOM + BLOCK];
-  int row[NOTED_ROOM], queue_row[NOTED_ROOM + BLOCK], n = 0, e = 0;
+  realv squared[NOTED_ROOM], queue[NOTED_ROOM + RUN_LENGTH];
+  int row[NOTED_ROOM], queue_row[NOTED_ROOM + RUN_LENGTH], n = 0, e = 0;
   for (int i = 0; i < n_noted; ++i) {
     const int j = noted[i];
     if (IS_EXCLUDED(t0, j)) continue;
@@ -132,16 +136,16 @@ void settle_noted(global const real* restrict x, global const real* restrict y,
       squared[i] = sum;
       queue[filled] = CHOOSE((realv)(NOWHERE), sum, near);
       queue_row[filled] = row[i];
-      filled += ANYV(near) ? 1 : 0;  // else the next one takes its place
+      filled += ANYV(near) ? 1 : 0;  // else the next row takes its place
     }
     ++e;
-    for (; filled % BLOCK; ++filled) {
+    for (; filled % RUN_LENGTH; ++filled) {
       queue[filled] = NOWHERE;
       queue_row[filled] = 0;
     }
     const int k = K_OF[s];
     global whole* list = SLOT_BUFFER(CAPACITY_BEFORE[s]);
-    merge(queue, queue_row, filled, list, (k + BLOCK - 1) / BLOCK);
+    merge(queue, queue_row, filled, list, (k + RUN_LENGTH - 1) / RUN_LENGTH);
     realv kth;
     rowv unused;
     read_list(list + (k - 1) * 2 * LANES, 1, &kth, &unused);
@@ -155,7 +159,8 @@ void settle_noted(global const real* restrict x, global const real* restrict y,
 <%def name="sweep()">
     for (int s = 0; s < DIMS; ++s) {
       global long* list = (global long*)(SLOT_BUFFER(CAPACITY_BEFORE[s]));
-      for (int i = 0; i < (K_OF[s] + BLOCK - 1) / BLOCK * BLOCK * LANES; i += HALF) PASTE(vstore, HALF)(EMPTY_KEY, 0, list + i);
+      const int n_entries = (K_OF[s] + RUN_LENGTH - 1) / RUN_LENGTH * RUN_LENGTH;
+      for (int i = 0; i < n_entries * LANES; i += HALF) PASTE(vstore, HALF)(EMPTY_KEY, 0, list + i);
     }
     int noted[NOTED_ROOM], n_noted = 0;
     // Lane l has row j + l. The sweep begins LANES - 1 rows early, so that the last lane meets j_begin too; rows before it are

@@ -126,7 +126,7 @@ SPEC = KernelSpec(
             "bound_share",
             (1, 2, 3, 4, 8),
             {"cpu": 1, "gpu": 1},
-            "the bound looks at one in so many library tiles, or steps without tiles",
+            "one in `bound_share` library tiles (or steps) is swept for the bound",
         ),
         Tunable(
             "hot",
