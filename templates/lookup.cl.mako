@@ -22,7 +22,8 @@
 ##     row_lane       says which query rows it has
 ##     library_lane   says which library it has, of those that the group looks up at once
 ##
-## The kernel calls target_lane `lane`. Work-items of a lane have the same targets, and `slot` numbers them.
+## A lane here is a work-item's place along one axis; `lanes` is the width of a vector. Work-items of a target lane have the same
+## targets; row_place = row_lane + row_lanes * library_lane is the place of a work-item among them.
 ##
 ## lookup_prediction.mako makes the predictions of a row. lookup_sums.mako adds them over the rows, in an order that does not
 ## depend on the parameters.
@@ -44,7 +45,8 @@
 ##   table_tile     query rows of a tile of the neighbour tables
 ##   narrow_rows    the rows that tables name are numbers of 16 bits
 ##   precision      full; compact: targets of 16 bits; again: full, for the pairs that compact has marked
-##   local_sums     what of sums waits in local memory between chunks: 0 nothing, 1 what rounding left, 2 all of them
+##   local_sums     between two chunks, local memory holds: 0 nothing; 1 the rounding errors of the sums; 2 the errors
+##                  and the sums
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes          adjacent targets in one vector (1 2 4 8 16; 16, 2)
 ##   vectors        vectors of targets that share rows and weights (1 2 4; 4, 1)
@@ -86,15 +88,17 @@ def target(row, v):
 
 def centre(v):
     """About the means of vector v of a work-item's targets, in the unit of codes."""
-    return f"LOADV(centre_of + lane * {columns} + {v * lanes})"
+    return f"LOADV(centre_of + target_lane * {columns} + {v * lanes})"
 
 def total(s, v):
-    """The final value of a sum: the group's, or the work-item's with what rounding left over."""
+    """The final value of a sum: the group's, or the work-item's plus its kept rounding error."""
     if s in group_sums and group_rows > 1:
-        return f"LOADV(total_{s} + lane * {columns} + {v * lanes})"
+        return f"LOADV(total_{s} + target_lane * {columns} + {v * lanes})"
     return f"sum_{s}{v} + rest_{s}{v}"
 %>
-#define CHUNK 64  // rows of a strand that are added plainly before their sum is added exactly: bounds the rounding error
+// Row t belongs to strand (t - t_begin) % STRANDS. The rows of a strand are added plainly, CHUNK at a time; each chunk's sum is
+// then added with its rounding error kept (lookup_sums.mako). Short chunks have small rounding errors.
+#define CHUNK 64
 #define STRANDS 8
 %if not k:
 #define ANY_STRIDE ((any_k + 3) / 4 * 4)
@@ -157,19 +161,21 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
 %else:
             const int n_slices) {
 %endif
-  // Neighbouring groups have different libraries and the same column tile, which then stays in the cache.
+  // `slice` is the group's number among the n_slices groups that share the libraries of a column tile. They are neighbours, so
+  // that the tile stays in the cache.
   const int slice = get_group_id(0) % n_slices;
-  const int lane = get_local_id(0) % ${target_lanes}, slot = get_local_id(0) / ${target_lanes};
-  const int row_lane = slot % ${row_lanes}, library_lane = slot / ${row_lanes};
-  const int tile_begin = column_begin + (get_group_id(0) / n_slices) * ${group_columns}, c0 = tile_begin + lane * ${columns};
+  const int target_lane = get_local_id(0) % ${target_lanes}, row_place = get_local_id(0) / ${target_lanes};
+  const int row_lane = row_place % ${row_lanes}, library_lane = row_place / ${row_lanes};
+  const int tile_begin = column_begin + (get_group_id(0) / n_slices) * ${group_columns};
+  const int c0 = tile_begin + target_lane * ${columns};
 %if again:
 
   // ---- Is there anything to do? ----
 ${marks.end_unless_marked()}
 %endif
 %if local_sums:
-  // The rests of all work-items, one sum after another, then the sums. Once a library's rows are added, they are put together
-  // in the same memory.
+  // Layout: rounding errors [sum][work-item], then sums [sum][work-item]. When all rows of a library are added, the same memory
+  // serves to join the work-items' sums.
   local real waiting[${max(local_sums * len(library_sums), 2) * wg * columns}] __attribute__((aligned(128)));
   local real *const shared_sum = waiting, *const shared_rest = waiting + ${group_rows * group_columns};
 %elif row_lanes > 1 or group_sums and group_rows > 1:
@@ -199,7 +205,7 @@ ${marks.end_unless_marked()}
     ys[i] = c < column_end ? targets[(size_t)(i / ${group_columns}) * target_stride + c] : 0;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  local const ${target_type}* restrict y = ys + Tp * ${group_columns} + lane * ${columns};
+  local const ${target_type}* restrict y = ys + Tp * ${group_columns} + target_lane * ${columns};
 %else:
   global const ${target_type}* restrict y = targets + (ptrdiff_t)Tp * target_stride + c0;
 %endif
@@ -211,7 +217,7 @@ ${marks.end_unless_marked()}
   realv sum_${s}${v} = 0, rest_${s}${v} = 0;
 %endfor
 %endfor
-<%sums:sum_rows sums="${group_sums}" place="slot" among="${group_rows}" unrolled="${1}">
+<%sums:sum_rows sums="${group_sums}" place="row_place" among="${group_rows}" unrolled="${1}">
 %for v in range(vectors):
             {
               const realv o = ${target("t", v)}${f" - {centre(v)}" if compact else ""};
@@ -221,10 +227,10 @@ ${marks.end_unless_marked()}
 %endfor
 </%sums:sum_rows>
 %if group_rows > 1:
-  if (slot == 0) {
+  if (row_place == 0) {
 %for v in range(vectors):
 %for s in group_sums:
-    STOREV(sum_${s}${v} + rest_${s}${v}, total_${s} + lane * ${columns} + ${v * lanes});
+    STOREV(sum_${s}${v} + rest_${s}${v}, total_${s} + target_lane * ${columns} + ${v * lanes});
 %endfor
 %endfor
   }
@@ -245,8 +251,8 @@ ${marks.continue_unless_marked()}
     realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in library_sums)};
 %endfor
 %if gaps:
-    // Targets are shifted by their mean over all rows. The rows that gaps of the library leave may have another mean, far
-    // from it, so that sums are taken around the observation of the first of these rows.
+    // Targets have mean 0 over all rows. Over the rows that remain after the library's gaps their mean may be far from 0, so sums
+    // are taken relative to the first remaining observation.
 %for v in range(vectors):
     realv origin${v} = 0;
     {

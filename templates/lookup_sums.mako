@@ -10,7 +10,7 @@
 ## Eight row lanes have a strand each, so that adjacent ones read adjacent rows. Fewer sum several strands one after another.
 ## More of them share a strand: each sums a chunk, and the first adds what all have found ("turns").
 ## What `among` work-items sum over the query rows, of which `place` is the work-item's number. The caller's body adds row t to
-## part_<sum><vector>; the first of them ends with the totals in sum_.. and rest_.., what rounding left over (reduce.clh).
+## part_<sum><vector>; the first work-item ends with the totals in sum_.. and their rounding errors in rest_.. (reduce.clh).
 ##
 ## Both are needed once in CHUNK rows and fill a good part of a work-item's registers, 48 where it has eight targets. With
 ## waiting = 1 rest_.. waits in local memory meanwhile, with waiting = 2 sum_.., too.
@@ -120,7 +120,7 @@ group_columns = target_lanes * columns
 pairs = [names[i : i + 2] for i in range(0, len(names), 2)]
 %>
           {
-            const int at = slot * ${group_columns} + lane * ${columns};
+            const int at = row_place * ${group_columns} + target_lane * ${columns};
 %for pair in pairs:
             barrier(CLK_LOCAL_MEM_FENCE);
 %for name, place in zip(pair, ("shared_sum", "shared_rest")):
@@ -147,7 +147,7 @@ group_columns = target_lanes * columns
 %if among > 1:
 %for name in names:
     {
-      const int at = slot * ${group_columns} + lane * ${columns};
+      const int at = row_place * ${group_columns} + target_lane * ${columns};
       barrier(CLK_LOCAL_MEM_FENCE);
       LOCALV(shared_sum + at) = sum_${name};
       LOCALV(shared_rest + at) = rest_${name};

@@ -33,7 +33,8 @@ MEANINGS = {
     "m": "coordinates of a point",
     "masked": "a library mask says which rows may be neighbours",
     "matrix_units": "products are made on matrix units",
-    "local_sums": "what of sums waits in local memory between chunks: 0 nothing, 1 what rounding left, 2 all of them",
+    "local_sums": "between two chunks, local memory holds: 0 nothing; 1 the rounding errors of the sums; 2 the errors "
+                  "and the sums",
     "merged": "row groups of the library that count as one in the bound, for each dimension",
     "metric": "distance of two points: a row of pyedmcl/recurrence/metrics.py",
     "mode": "what a pixel shows: count, the cells that are recurrent, or mean, the mean distance",

@@ -25,7 +25,7 @@ SUMS = """
 """
 SUMMED = """
 <% columns, names = target_lanes * vectors * lanes, ["plain", "squares"] %>
-  const int lane = i % ${target_lanes}, slot = i / ${target_lanes}, t_begin = first_row[0];
+  const int target_lane = i % ${target_lanes}, row_place = i / ${target_lanes}, t_begin = first_row[0];
   local real waiting[${max(2, waiting) * 2 * among * columns}] __attribute__((aligned(128)));
   local real *const shared_sum = waiting, *const shared_rest = waiting + ${among * columns};
   for (int c = 0; c < ${len(t_ends)}; ++c) {
@@ -33,16 +33,16 @@ SUMMED = """
 %for v in range(vectors):
     realv sum_plain${v} = 0, rest_plain${v} = 0, sum_squares${v} = 0, rest_squares${v} = 0;
 %endfor
-<%sums:sum_rows sums="${names}" place="slot" among="${among}" unrolled="${unrolled}" waiting="${waiting}">
+<%sums:sum_rows sums="${names}" place="row_place" among="${among}" unrolled="${unrolled}" waiting="${waiting}">
 %for v in range(vectors):
-            const realv x${v} = LOADV(x + (size_t)t * ${columns} + (lane * ${vectors} + ${v}) * LANES);
+            const realv x${v} = LOADV(x + (size_t)t * ${columns} + (target_lane * ${vectors} + ${v}) * LANES);
             part_plain${v} += x${v};
             part_squares${v} = FUSED(x${v}, x${v}, part_squares${v});
 %endfor
 </%sums:sum_rows>
 %for v in range(vectors):
-    if (slot == 0) {
-      const int to = c * ${columns} + (lane * ${vectors} + ${v}) * LANES;
+    if (row_place == 0) {
+      const int to = c * ${columns} + (target_lane * ${vectors} + ${v}) * LANES;
 %for name in ("plain", "squares"):
       STOREV(sum_${name}${v}, ${name} + to);
       STOREV(rest_${name}${v}, ${name} + to + ${len(t_ends) * columns});
