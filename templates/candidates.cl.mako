@@ -7,6 +7,9 @@
 ##
 ## A second kernel, tabulate, writes lists of neighbours that a search on the device has found, whose distances are exact
 ## already, into the same tables. A third one, nothing, fills such lists for rows that are not searched.
+##
+## Types and names in capitals that are not defined here come from numeric.clh (numbers, sentinels), order.clh (order of
+## neighbours, lists) and weights.clh (weights).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype  number type of data and distances: float32 or float64

@@ -18,6 +18,9 @@
 ##
 ##   in registers   distance<r>_<c>, future<r>_<c>: row r's list; the latest hit is c = 0, so a full list ends with its nearest
 ##   in memory      member_distances, member_futures: [neighbour][LANES], nearest first
+##
+## Types and names in capitals that are not defined here come from numeric.clh (vectors, sentinels), ccm.clh (columns),
+## order.clh (order of neighbours, lists), reduce.clh (sums) and weights.clh (weights).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   k           number of neighbours

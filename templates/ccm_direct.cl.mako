@@ -8,6 +8,9 @@
 ##
 ##   k <= 8   in registers: distance<r>_<i>, future<r>_<i>, i = 0 for the nearest; r numbers the vectors of rows
 ##   k > 8    in memory: member_distances[i], member_futures[i], for one vector of rows
+##
+## Types and names in capitals that are not defined here come from numeric.clh (vectors, sentinels), ccm.clh (columns),
+## order.clh (order of neighbours, lists), reduce.clh (sums) and weights.clh (weights).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E        embedding dimension: values in a state

@@ -18,6 +18,8 @@
 ## repeats is n times the sum of squared weights that the rows of a library have as neighbours, in parts of their squared sum: 1
 ## where all rows are used alike, n / m where m of them are. Where d * sqrt(repeats) passes 2e-5, compact_mark has the pair
 ## looked up again.
+##
+## Types and names in capitals that are not defined here come from numeric.clh (numbers, sentinels) and compact.clh (16 bits).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype          number type of data and distances: float32 or float64

@@ -63,6 +63,9 @@
 ##   neighbours    [library][query row][k]
 ##   weights       [library][query row / lanes][neighbour][lane], padded to a multiple of four neighbours: one work-item
 ##                 writes whole vectors, and the lookup may read four neighbours at once
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (vectors, sentinels),
+## order.clh (order of neighbours), topk.clh (buffers) and weights.clh (weights).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dims             embedding dimensions that one pass searches, ascending

@@ -36,6 +36,9 @@
 ## centred without further work. Observations are centred once for the group, and the sum of products is centred at its end.
 ## Where predictions vary too little for so few bits, the kernel writes MARKED instead of rho, and a launch with precision
 ## "again" computes these pairs from targets of 32 bits (lookup_marks.mako).
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (vectors, sentinels),
+## reduce.clh (sums whose rounding errors are kept) and compact.clh (16 bits).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   k              number of neighbours; 0: an argument, for maps of many dimensions with few targets each

@@ -16,6 +16,9 @@
 ##     level 1   parent 0      parent 1     ..            axis 0:  low of child 0, 1, ..  | high of child 0, 1, ..
 ##     level 0   parents of FAN leaves                    axis 1:  ..
 ##     leaves    LEAF states each, consecutive          levels lie one behind another, the lowest first
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (vectors, sentinels),
+## order.clh (order of neighbours, lists) and reach.clh (rounding).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E               embedding dimension: values in a state

@@ -17,6 +17,8 @@
 ##
 ##   key     | node                     | place along the node's widest axis |        a part is what a group sorts:
 ##           high bits          place_bits low bits                                   [work-item][EACH consecutive states]
+##
+## Types and names in capitals that are not defined here come from numeric.clh (numbers, sentinels).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype  number type of data and distances: float32 or float64

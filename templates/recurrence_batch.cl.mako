@@ -29,6 +29,9 @@
 ##   symmetric         y is x: columns are rows, and diagonals k >= 0 stand for both sides
 ##   screened, embedded  nearly all cells are decided in float32; then also whether each coordinate has a plane, or points are lags
 ##   lanes, wg         columns of a work-item (a SIMD register on processors), work-items of a group
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (vectors, sentinels),
+## metric.clh (distances) and column_runs.clh (runs).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m          coordinates of a point

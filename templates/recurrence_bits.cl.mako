@@ -37,6 +37,9 @@
 ##   transposed       words along rows are made here, in local memory, which saves a launch (scalar work-items)
 ##   most_shared      terms that registers may hold; where a word has more, each cell computes its own
 ##   edge             rows and diagonals of a tile; not used here
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (vectors, sentinels) and
+## metric.clh (distances).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m                  coordinates of a point

@@ -32,6 +32,9 @@
 ##   tile           rows that are counted together; with open cells, a column of them is counted again
 ##   staged         a group reads the rows of a tile once, into local memory
 ##   piece          rows of a piece at most, about: the host cuts them
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (vectors, sentinels) and
+## metric.clh (distances).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m           coordinates of a point

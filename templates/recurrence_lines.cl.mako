@@ -22,6 +22,8 @@
 ##   bitwise     runs of up to `bitwise` cells are counted by bit operations on a whole word (scalar work-items)
 ##   bins        lengths that are counted in local memory; longer lines are counted in global memory
 ##   wg          work-items of a group, which share the bins
+##
+## Types and names in capitals that are not defined here come from segments.clh (runs, segments). LANES is `lanes`.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   wg       work-items of a group; they share histograms (1 32 64 128 256; 1, 256)

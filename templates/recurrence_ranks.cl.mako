@@ -15,6 +15,8 @@
 ##   wg                work-items of a group
 ##   candidates        limits that are counted at once: more of them mean fewer sweeps
 ##   next              distances of a column that recurrence_next keeps
+##
+## Types and names in capitals that are not defined here come from metric.clh (distances).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m           coordinates of a point

@@ -20,6 +20,8 @@
 ## Tunables
 ##   wg                work-items of a group that makes bits: a word each
 ##   counting_wg       work-items that count the lines of a window
+##
+## Types and names in capitals that are not defined here come from metric.clh (distances) and column_runs.clh (runs).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m            coordinates of a point

@@ -15,6 +15,9 @@
 ##   side    queries of a block, and library rows of a block: rows t, t + tau, .., t + (side - 1) tau
 ##   span    values that the states of a block reach over, tau apart: E + side - 1
 ##   reach   what no shared sum of a neighbour exceeds: the bound, and what roundings may add (reach.clh)
+##
+## Types and names in capitals that are not defined here come from numeric.clh (vectors, sentinels), order.clh (order of
+## neighbours, lists) and reach.clh (rounding).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E      embedding dimension: values in a state

@@ -23,6 +23,9 @@
 ##   tile = 0   Each theta has a sweep over the library of its own, with all sums in registers. This suits GPUs.
 ##   tile > 0   The distances of a tile of library rows serve all thetas, and `chunk` sums of a theta are taken at a time. This
 ##              suits processors.
+##
+## Types and names in capitals that are not defined here come from numeric.clh (vectors, sentinels), smap.clh (near rows),
+## moment.clh (sums in double) and weights.clh (weights).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   coordinates  coordinates of a state

@@ -35,6 +35,9 @@
 ## Distances are taken between coordinates x, fits are made of regressors z: both come from smap_white, which says why. Below, z is
 ## always less the centre of the fit, which lies near z_t: (1, z_s - centre), and (1, z_t - centre) on the right-hand side.
 ## Weights are relative to the nearest row's, so that none underflows; a common factor of all weights changes no fit.
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (vectors, sentinels),
+## smap_map.clh (states, records), solve_packed.clh (packed matrices) and moment.clh (sums in double).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E          embedding dimension: values in a state

@@ -16,6 +16,9 @@
 ##
 ## Predictions are never written: smap_map_sums.mako reduces those of a tile to sums, and joins the tiles' sums to rho. With matrix
 ## units the kernel is another one, with the same sums: smap_map_units.mako.
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (vectors, sentinels),
+## smap_map.clh (states, records), smap.clh (near rows), moment.clh (sums in double) and matrix_units.clh.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E             embedding dimension: values in a state

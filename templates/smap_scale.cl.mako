@@ -10,6 +10,8 @@
 ##                        for the mean of the k nearest
 ##
 ## `slices` work-items share a query row: each sweeps a part of the library, and gather() puts their results together.
+##
+## Types and names in capitals that are not defined here come from numeric.clh (vectors, sentinels) and smap.clh (near rows).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   coordinates  coordinates of a state

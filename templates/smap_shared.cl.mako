@@ -11,6 +11,9 @@
 ##
 ## On matrix units (clkernels/matrix_units_double.clh) half of the work-items weigh the next tile while the others multiply this
 ## one: smap_shared_units.mako. Sums are added in the same order, with the same bits.
+##
+## Types and names in capitals that are defined neither here nor in a fragment come from numeric.clh (numbers, sentinels),
+## smap.clh (near rows), weights.clh (weights) and matrix_units_double.clh.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   coordinates   coordinates of a state

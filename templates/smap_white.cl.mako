@@ -16,6 +16,8 @@
 ##
 ## The inner products are taken twice ("twice is enough"), so that regressors are orthogonal to rounding. A direction that is
 ## nothing but rounding gets zeros.
+##
+## Types and names in capitals that are not defined here come from numeric.clh (numbers, sentinels).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E          embedding dimension: values in a state

@@ -11,6 +11,9 @@
 ##
 ## The host adds in another order, so that both differ in the last digits of a double, of which float32 keeps less than half.
 ## Where a number is so near the middle of two floats that this may decide, its draw is marked, and left to the host.
+##
+## Types and names in capitals that are not defined here come from numeric.clh (numbers, sentinels) and philox.clh (random
+## numbers).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype  number type of data and distances: float32 or float64

@@ -12,6 +12,9 @@
 ##
 ## A window of w rows, s rows after the one before, so costs 2 s distances of a row instead of w, and a merger of two lists.
 ## Distances, their order and weights have the bits of the exhaustive search (knn.cl.mako) of each window by itself.
+##
+## Types and names in capitals that are not defined here come from numeric.clh (vectors, sentinels), order.clh (order of
+## neighbours, lists) and weights.clh (weights).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E      embedding dimension: values in a state
