@@ -45,7 +45,8 @@ def test_a_tile_of_library_rows_is_weighed(device, dtype, limited):
     limit = np.argsort(d, axis=1)[:, 8]
     body = f"""
   const int lid = get_local_id(0), lane = lid % ROWS, slice = lid / ROWS, j_end = {j_end}, radius = {radius};
-  local real near[2 * NEAR_PLACE], of_rows[COORDINATES * ROWS];
+  local real near[2 * NEAR_PLACE] __attribute__((aligned(32)));  // which is read by fours
+  local real of_rows[COORDINATES * ROWS];
   local int near_rows[2 * TILE];
   local moment values[2 * VALUE_PLACE], weights[2 * WEIGHT_PLACE];
   for (int k = lid; k < NEAR_PLACE; k += 16) near[NEAR_PLACE + k] = states[k];

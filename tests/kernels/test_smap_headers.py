@@ -149,7 +149,7 @@ SWEEPS = f"""
 SWEPT = f"""{ROW}
   const int n_rows = ${{n_rows}};
 %if wg > 1:
-  local real staged_states[CHUNK * STATE];
+  local real staged_states[CHUNK * STATE] __attribute__((aligned(64)));
 %endif
   realv nearest = FAR, total = 0, count = 0;
   ${{sweeps.distances()}}

@@ -27,7 +27,7 @@ TILE = """
   const int n_padded = ${n_padded}, column_begin = ${column_begin}, column_end = ${column_end}, block = column_begin;
   const int target_stride = ${target_stride}, sums_stride = TARGETS;
 %if row_lanes > 1:
-  local real shared[${row_lanes} * TARGETS];
+  local real shared[${row_lanes} * TARGETS] __attribute__((aligned(64)));
 %endif
 %if in_registers:
 %for r in range(rows_each):
@@ -37,7 +37,7 @@ TILE = """
 %endfor
 %endfor
 %else:
-  local real p_tile[ROWS * TARGETS];
+  local real p_tile[ROWS * TARGETS] __attribute__((aligned(64)));
   for (int k = 0; k < ROWS * TARGETS; ++k) p_tile[k] = p[row0 * TARGETS + k];
 %endif
   ${sums.of_tile()}

@@ -108,7 +108,7 @@ def test_a_step_is_copied_to_its_place(device):
 
 
 H_OF_TILE = """
-  local real memory[STEP * STATE];
+  local real memory[STEP * STATE] __attribute__((aligned(64)));
 %if rows_local:
   local real of_rows[(3 * E + 3) * ROWS];
 %endif
@@ -213,7 +213,7 @@ at_once = -(-columns // -(-columns // wg))
 parts = max(wg // at_once, 1) if halves else 1
 stride = columns + 8
 %>
-  local real memory[${rows * stride}], shared[3 * ${parts} * TARGETS];
+  local real memory[${rows * stride}] __attribute__((aligned(64))), shared[3 * ${parts} * TARGETS];
   const int library = get_group_id(0) / 2, tile = get_group_id(0) % 2, n_tiles = 2, block = ${block};
   const int column_begin = ${column_begin}, column_end = ${column_end};
   const int target_stride = ${target_stride}, sums_stride = ${sums_stride};
