@@ -2,7 +2,7 @@
 
 usage: python bench/bank_conflicts.py [--device NAME] [--shape 8528] [--E 20] [--bytes 16] [--out FILE]
 
-Targets lie in local memory, so many bytes of them for each row, and row ``r`` begins at byte ``r * bytes``. NVIDIA GPUs
+Targets lie in local memory, --bytes of them for each row, and row ``r`` begins at byte ``r * bytes``. NVIDIA GPUs
 serve 128 bytes at once, unless two different words lie in one of 32 banks of 4 bytes. The factor says how many times as
 long the lookup's reads of neighbours take as without such conflicts. The tables are those of two libraries.
 """

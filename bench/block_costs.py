@@ -3,7 +3,7 @@
 usage: python bench/block_costs.py [--device intel-cpu] [--ways memory,store,joined,dask] [--series 5000]
                                    [--out FILE]
 
-Blocks that compute nothing, and give a row each of a map of so many series, go through each way: into memory, into a
+Blocks that compute nothing, and give a row each of a map of the given series, go through each way: into memory, into a
 store, into a store that is shared, and to two Dask workers and back. Counted is the processor time of this process, in
 which Dask's scheduler runs, too, and that of all processes with the workers. It hardly depends on what else the machine
 does. Told is also from which processor time of a run on it is less than 5 % of it. Prints a line for each way.

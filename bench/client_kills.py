@@ -3,8 +3,9 @@
 usage: python bench/client_kills.py [--device intel-cpu] [--workers 2] [--every 5] [--kills 60 --minutes 20]
                                     [--series 2000] [--steps 1000] [--out FILE]
 
-The same map is computed again and again, in memory and into a store, until so many workers were killed by SIGKILL or so
-many minutes are over. Each must have the bits of one that this process computed alone. Appends a JSON line to FILE.
+The same map is computed again and again, in memory and into a store, until the given number
+of workers was killed by SIGKILL or the minutes are over. Each must have the bits of one that this process computed
+alone. Appends a JSON line to FILE.
 """
 
 from __future__ import annotations

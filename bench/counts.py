@@ -84,7 +84,7 @@ def _cells(n: Numbers, g: Mapping[str, Any]) -> float:
 
 
 def _bits(times: float) -> Formula:
-    """Bytes of the bits of half a matrix, for each radius, moved so many times."""
+    """Bytes of the bits of half a matrix, for each radius, moved ``times`` times."""
     return lambda n, g: n["points"] ** 2 / 2 / 8 * g["n_radii"] * times
 
 

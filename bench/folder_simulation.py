@@ -53,10 +53,10 @@ class Setting:
     lost : float
         Share of the workers that is lost in an hour, for good.
     stragglers, straggling : float
-        Share of the workers that are so many times slower than the others.
+        Share of the workers that are slower than the others, and how many times slower they are.
     lifetime : float
     spread : float
-        Within so many seconds all workers begin.
+        Seconds within which all workers begin.
     early : bool
         Who works looks at what is left behind; else only those without work do.
     again : bool
@@ -123,13 +123,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Operations:
-    """So many operations, one after the other."""
+    """``count`` operations, one after the other."""
 
     count: float
 
 
 def listing(names: int) -> Operations:
-    """The operations of a look at a folder of so many names."""
+    """The operations of a look at a folder of ``names`` names."""
     return Operations(1 + names / NAMES)
 
 

@@ -4,10 +4,10 @@ usage: python bench/grids.py [--device NAME] [--cases grid,rectangles,batch,wind
        [--rectangles 20000x1x1000,1x20000x2000] [--series 10000] [--steps 500] [--loop 200] [--peer 5] [--repeat 5]
        [--out FILE]
 
-grid: xmap_grid over E = 1 .. E_max for so many series and steps, against the loop of xmap and (--peer above 0) that of
-kEDM's xmap, once.
+grid: xmap_grid over E = 1 .. E_max for the given series and steps, against the loop of xmap and (--peer above 0) that
+of kEDM's xmap, once.
 windows: xmap, simplex and ccm (100 samples of three sizes) within windows, E = 3, against a call for each.
-rectangles: xmap of libraries x targets of so many steps, E = 5, float32.
+rectangles: xmap of libraries x targets of the given steps, E = 5, float32.
 batch: the series are pieces of weather_like, m = 3, tau = 3, Euclidean, radius 0.7, Theiler window 1. Loops take some
 of the series (--loop, --peer; 0: no loop), and their time for one is multiplied. The batch and the loop take turns; a
 ratio is that of the medians. "table" is with all measures of all series. Results of the batch are compared with those

@@ -1,7 +1,7 @@
 """Joined processes that are killed and started again: ``python bench/joined_kills.py``; prints a line of JSON.
 
 Some processes fill one folder together (``join=True``). Every few seconds one of them is ended by SIGKILL and started
-again, until there were so many kills or minutes. Each time a map is complete its bytes are compared with those of one
+again, until the kills or minutes are reached. Each time a map is complete its bytes are compared with those of one
 process, and the next begins. Counted are the blocks that were computed more often than once, which may be one for each
 kill: that which was being computed.
 """

@@ -20,7 +20,7 @@ For chains the share of pairs over one step that were found linked and called "i
 share of networks in which a rule finds any link. A JSON line a case goes to the file of --out. --quick: 4 networks of
 a case. --rows keeps a line of each network as soon as it is computed: the same command continues there, and others with
 other cases or numbers may share it. What a line lacks is added, such as methods of others that were not there before.
---processes: so many networks at a time (with OMP_NUM_THREADS=1, so that each takes one core). --seconds: the longest
+--processes: networks at a time (with OMP_NUM_THREADS=1, so that each takes one core). --seconds: the longest
 time, after which the table is of what is known.
 """
 
@@ -168,8 +168,8 @@ def main() -> None:
     options.add_argument("--peers", default=";".join(PEERS), help="methods of others, with semicolons between them")
     options.add_argument("--no-peers", dest="peers", action="store_const", const="", help="without methods of others")
     options.add_argument("--rows", metavar="FILE")
-    options.add_argument("--processes", type=int, default=1, help="so many networks at a time")
-    options.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
+    options.add_argument("--processes", type=int, default=1, help="networks at a time")
+    options.add_argument("--seconds", type=float, default=math.inf, help="stop after this many")
     given = options.parse_args()
     parts = [part.strip() for part in given.cases.split(";")] if given.cases else [""]
     names = [name for name in CASES if any(part in name for part in parts)]

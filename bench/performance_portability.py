@@ -120,7 +120,7 @@ def known(way: Way) -> Iterator[None]:
 
 
 def tune(way: Way, device: str, kernels: Sequence[str], seconds: float) -> None:
-    """Have 'pyedmcl tune' fill the database of a way for so many seconds, with the wisdom that the way knows."""
+    """Have 'pyedmcl tune' fill the database of a way for ``seconds``, with the wisdom that the way knows."""
     command = ["tune", *kernels, "--device", device, "--mode", "rapid", "--budget", f"{seconds:g}s", "--quiet"]
     with tempfile.TemporaryDirectory() as folder:
         shipped = Path(folder, "shipped.jsonl")

@@ -117,7 +117,7 @@ def _task(record: Record) -> tuple[str, int, int, str]:
 
 
 def compile_all(results: Results, target: str, jobs: int, resume: bool) -> None:
-    """Compile every kernel for a target, so many programs at a time; a kernel without a program is a failure, too."""
+    """Compile every kernel for a target, ``jobs`` programs at a time; a kernel without a program is a failure, too."""
     todo = _programs(offline.gpu(target))
     wanted = {program.digest for program in todo}
     results.drop(target=target, keep=lambda r: resume and r["ok"] and r.get("text") in wanted)

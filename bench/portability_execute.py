@@ -131,7 +131,7 @@ def reports(log: str) -> list[str]:
 def execute(
     runtime: str, run: Run, tasks: Sequence[Task], jobs: int, python: str = sys.executable, *, together: bool = False
 ) -> Iterator[Record]:
-    """Make calls, so many processes at a time. Where Oclgrind watches, each call has a process and a count of reports.
+    """Make calls, ``jobs`` processes at a time. Where Oclgrind watches, each call has a process and a count of reports.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Place:
         return 2e-5 if self.dtype == "float32" else 1e-9
 
     def rows(self, usual: int = 300, least: int = 0) -> int:
-        """Steps of a series with so many states, or with the least that there must be."""
+        """Steps of a series with ``usual`` states, or with the least that there must be."""
         return (self.E - 1) * self.tau + ((least or 2 * self.E + 26) if self.tiny else usual)
 
     def noise(self, seed: int, rows: int | None = None) -> Array:

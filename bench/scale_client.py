@@ -65,7 +65,7 @@ def client_of(engine: str, workers: int) -> Iterator[Any]:
 
 @contextmanager
 def blocks_of(rows: int | None) -> Iterator[None]:
-    """Blocks of so many series; as is usual for None."""
+    """Blocks of ``rows`` series; as is usual for None."""
     usual = maps.rows_of_a_block
     maps.rows_of_a_block = usual if rows is None else lambda *_: rows
     try:

@@ -2,7 +2,7 @@
 
 usage: python bench/sequential.py [--device NAME] [--networks 2] [--most 100000] [--out FILE]
 
-Tests whose p-values are known, without any series: so many tests together, so many of them with a tiny p-value and the
+Tests whose p-values are known, without any series: some tests together, some of them with a tiny p-value and the
 others with a uniform one; 1,000 times (of 1,560 tests 100 times). And all pairs of simulated networks
 (bench/network_systems.py, numbers from 2,000 on) by `pyedmcl.xmap_significance` with E = 3 and surrogates of method
 "auto". Both ways have the same surrogates, and one of them stops earlier. A JSON line a case: the share of tests that

@@ -2,8 +2,9 @@
 
 usage: python bench/sharers.py [--device NAME] [--sharers 1,4,8,16,32] [--repeat 12] [--out FILE]
 
-Calls with so many sharers take turns, whether or not these would be chosen. "same" says whether results have the same
-bits, "call_ms" is the median of whole calls, and "knn_us" the least time of six that the launches of the kernel take.
+Calls with each number of sharers take turns, whether or not it would be chosen. "same" says whether results have the
+same bits, "call_ms" is the median of whole calls, and "knn_us" the least time of six that the launches of the kernel
+take.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ENOUGH = 1 << 20  # work-groups for each unit: no device is busy
 
 
 def choose(sharers: int) -> None:
-    """Searches have so many sharers from now on, where a library has rows for them."""
+    """Searches have ``sharers`` sharers from now on, where a library has rows for them."""
     plan.SHARERS, plan._FULL_GROUPS = sharers, ENOUGH if sharers > 1 else 0
 
 

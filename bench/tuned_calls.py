@@ -17,7 +17,7 @@ from workloads import coupled_maps, mixed_dimensions, weather_like
 
 
 def calls(device: str | None, most: int) -> Iterator[tuple[str, str, Callable[[str], object]]]:
-    """(call, problem, function of ``tune=``) of at most so many steps."""
+    """(call, problem, function of ``tune=``) of at most ``most`` steps."""
     import pyedmcl
 
     weather = weather_like(min(most, 1_043_112))

@@ -4,7 +4,7 @@ usage: python bench/tuning_gain.py [--device NAME] [--kernels knn,lookup] [--mod
        [--cases N] [--out FILE]
 
 Each figure is the time on the device of the kernel's own launches, defaults and shipped parameters in turn, in one
-process and with an empty database. With ``--fresh`` each problem is tuned anew for so many seconds, without any wisdom
+process and with an empty database. With ``--fresh`` each problem is tuned anew for its seconds, without any wisdom
 and with another seed; the winner runs in the same rounds, and ``reached`` is the share of its speed that shipped
 wisdom has.
 """

@@ -126,7 +126,7 @@ class SmapRegressor(_StateRegressor):
     theta : float
         Localisation, at least 0: 0 is one linear model for all states.
     knn : int, optional
-        Only the nearest so many states enter a fit; all by default.
+        Only the ``knn`` nearest states enter a fit; all by default.
     solver : str or estimator
         As for :func:`pyedmcl.smap`.
     alpha : float

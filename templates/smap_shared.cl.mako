@@ -45,7 +45,8 @@ slices = wg // rows  # work-items that weigh library rows for the same query row
 near_stride = -(-coordinates // 4) * 4
 bundle_size = min(wg, 32)  # work-items that run in step
 sub = 4 if matrix_units else min(sub_p, lanes_p, bundle_size)  # of these, along the sums
-# Products of regressors are shared out: a work-item makes those of so many sums, for one library row in so many of the tile.
+# Products of regressors are shared out: a work-item makes those of product_columns sums, for one in product_slots library
+# rows of the tile.
 product_columns = -(-width // wg)
 product_slots = max(wg // width, 1)
 # With matrix units tiles lie in several places in turn, and strides keep the numbers that a unit reads at once in different banks.

@@ -157,7 +157,7 @@ FIGURES = (
     ),
     (
         "Several devices",
-        "One call on 1, 2, 4 and 8 GPUs of one machine: maps of so many series x rows, recurrence of so many points. "
+        "One call on 1, 2, 4 and 8 GPUs of one machine: maps of the given series x rows, recurrence of points. "
         "Of the largest map a share of the libraries was measured, and the time of the whole follows from it.",
         "python bench/scale_devices.py --device gpus --ways devices",
         devices,

@@ -122,7 +122,7 @@ def network(
     exclusion_radius: Annotated[
         str,
         typer.Option("--exclusion-radius", metavar="auto|STEPS", rich_help_panel="Embedding",
-                     help="Neighbours within so many steps in time are left out; auto: as long as smooth series "
+                     help="Neighbours up to this many steps away in time are left out; auto: as long as smooth series "
                           "remember, else 0."),
     ] = "auto",
     knn: options.Knn = None,

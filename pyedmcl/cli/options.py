@@ -54,7 +54,7 @@ Windows = Annotated[
     str | None,
     typer.Option(
         "--windows", metavar="WIDTH,STEP", show_default=False,
-        help="Skill within windows of so many rows, each so many rows after the one before.",
+        help="Skill within windows of WIDTH rows, each STEP rows after the one before.",
     ),
 ]  # fmt: skip
 Skill = Annotated[
@@ -84,7 +84,7 @@ Exclusion = Annotated[
     typer.Option(
         "--exclusion-radius",
         metavar="STEPS",
-        help="Neighbours within so many steps in time are left out; 0 leaves out the row itself.",
+        help="Neighbours up to this many steps away in time are left out; 0 leaves out the row itself.",
         rich_help_panel=_EMBEDDING,
     ),
 ]

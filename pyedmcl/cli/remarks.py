@@ -49,7 +49,7 @@ def remark_on(series: Series) -> None:
 
 
 def _some(series: Series) -> Series:
-    """So many of the series as are looked at, the first and the last among them."""
+    """The ``_MOST`` series that are looked at, the first and the last among them."""
     import numpy as np
 
     from ..data.series import build_series

@@ -106,7 +106,7 @@ def smap(
     ] = "svd",
     alpha: Annotated[float, typer.Option("--alpha", help="Penalty of the solvers other than svd.")] = 1.0,
     generate: Annotated[
-        int, typer.Option("--generate", metavar="STEPS", help="Continue the series by so many steps instead.")
+        int, typer.Option("--generate", metavar="STEPS", help="Continue the series by this many steps instead.")
     ] = 0,
     groups: options.Groups = None,
     regular: options.Regular = None,

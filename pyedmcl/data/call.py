@@ -78,7 +78,7 @@ def versions() -> dict[str, str]:
 
 
 def noticed(what: str, describe: Callable[[], dict[str, Any]], nbytes: int = 0) -> None:
-    """An argument's data were read: so many bytes, which ``describe`` tells a result of.
+    """An argument's data, ``nbytes`` bytes, were read, which ``describe`` tells a result of.
 
     That takes a second for each gigabyte, so it is done for many bytes while the call does its work.
     """

@@ -69,12 +69,12 @@ class _Months:
         self._months, self._at_end = months, at_end
 
     def after(self, moment: Any, steps: NDArray[np.int_]) -> Array:
-        """The times so many steps after a moment."""
+        """The times ``steps`` steps after a moment."""
         return months_after(moment, steps * self._months, self._at_end)
 
 
 def months_after(moment: Any, months: NDArray[np.int_], at_end: bool) -> Array:
-    """The times so many months after a moment; ``at_end``: it is the end of its month, and so are they."""
+    """The times ``months`` months after a moment; ``at_end``: it is the end of its month, and so are they."""
     day = np.timedelta64(1, "D")
     moment = moment + day if at_end else moment
     month = moment.astype("datetime64[M]")

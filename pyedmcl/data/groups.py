@@ -182,7 +182,7 @@ class Layout:
         return sorted(parts)
 
     def embedded(self, places: Rows, first: int) -> Mask:
-        """Which of some places hold a row with so many rows of its group before it."""
+        """Which of some places hold a row with at least ``first`` rows of its group before it."""
         return np.asarray(self.step[places] >= first)
 
 

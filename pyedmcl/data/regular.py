@@ -38,7 +38,7 @@ _DATA = ("data", "x", "lib", "series", "y", "pred", "query", "target", "targets"
 _OTHER_ROWS = ("pred", "query")
 #: Arguments that name rows of the first of these, but for the last one where there are other rows to predict.
 _ROWS = ("lib_range", "valid_lib", "pred_range")
-#: Of a table, so many rows may be put in for each there is: more of them mean times of another unit.
+#: Of a table, at most this many rows may be put in for each there is: more of them mean times of another unit.
 _MOST = 100
 _TOLD = 4  # warnings of one call
 

@@ -92,7 +92,7 @@ class Programs:
 
     @contextlib.contextmanager
     def _awaited(self, total: int) -> Iterator[Callable[[], None]]:
-        """Within the block somebody waits for so many programs; what it yields is to be called when one is ready."""
+        """Within the block somebody waits for ``total`` programs; what it yields is to be called when one is ready."""
         self._awaited_until = math.inf
         try:
             with _preparing(total) as done:
@@ -122,7 +122,7 @@ watcher: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", d
 
 @contextlib.contextmanager
 def _preparing(total: int) -> Iterator[Callable[[], None]]:
-    """Tell the watcher of so many programs: when they begin, each that is ready, and when all are."""
+    """Tell the watcher of ``total`` programs: when they begin, each that is ready, and when all are."""
     watch, ready = watcher.get(), 0
 
     def done() -> None:

@@ -255,7 +255,7 @@ class SampledSkill:
     def _parts(
         self, searcher: Searcher, series: SearchSeries, entries: int, library_mask: Mask | None
     ) -> Iterator[tuple[int, int, Tables | None]]:
-        """Ranges of libraries with the tables of their sorted neighbours, where lists of so many entries are needed."""
+        """Ranges of libraries with the tables of their sorted neighbours, where lists of ``entries`` are needed."""
         if not entries:
             yield 0, series.n, None
             return

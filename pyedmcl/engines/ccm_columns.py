@@ -191,7 +191,7 @@ class ColumnKernels:
         }  # fmt: skip
 
     def _list(self, drawn: Buffer, cells: NDArray[np.int64], rows_of: Buffer, words: Buffer) -> Buffer:
-        """Members of the samples of draws, so many of each draw, as lists of rows."""
+        """Members of the samples of draws as lists of rows, ``cells`` of each draw."""
         lists = self._pool.get("lists", int(cells.sum()) * 4)
         total = int(np.flatnonzero(cells).max()) + 1
         self.executor.launch(

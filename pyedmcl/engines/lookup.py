@@ -235,7 +235,8 @@ class LookupShapes:
     ) -> LookupShape:  # fmt: skip
         """The launch for ``width`` targets of ``n_libraries`` tables with ``k`` neighbours.
 
-        ``units`` says how many units of work, of so many operations for each library and query row, a launch may have.
+        ``units`` says how many units of work a launch may have, from the operations that a unit takes for each library
+        and query row.
         A kernel for any number of neighbours takes the parameters of ``like`` neighbours, where that is given.
         """
         chosen = self._for_any_k(like or k, width) if any_k else self._fitted(k, width, compact=compact)

@@ -128,7 +128,7 @@ def skill_sums(
 
 
 def chunks_of(n_rows: int) -> int:
-    """How many chunks so many rows have, each with sums of its own."""
+    """How many chunks ``n_rows`` rows have, each with sums of its own."""
     return -(-n_rows // CHUNK)
 
 

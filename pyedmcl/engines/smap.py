@@ -95,7 +95,7 @@ class LocalFits:
     exclusion_radius : int
         Library rows with |t - j| up to this are left out of the fit at row t; -1 where none is.
     knn : int, optional
-        Only the nearest so many are used; all by default.
+        Only the ``knn`` nearest are used; all by default.
     alpha : float
         Ridge penalty on the squared slopes; 0 for least squares.
     dtype : str

@@ -134,7 +134,7 @@ class MapKernels:
         return self._pacers[name, E]
 
     def class_of(self, E: int, pattern: int, begin: int, end: int) -> TargetClass:
-        """The class of some columns, with parameters of the kernels that suit so many targets."""
+        """The class of some columns, with parameters of the kernels that suit their number."""
         shape, info = self.shape, self.executor.info
         sizes = {"rows": shape.n_steps, "targets": end - begin}
         specialisation: dict[str, Any] = {"E": E, "gaps": shape.gaps, "dtype": shape.dtype}

@@ -14,7 +14,7 @@ _TOGETHER = 32
 
 
 def host_bytes(rows: int, E: int) -> int:
-    """What the host holds of a library, of so many rows, while it computes mean slopes."""
+    """What the host holds of a library of ``rows`` rows while it computes mean slopes."""
     return 8 * rows * (4 * E + 1)
 
 

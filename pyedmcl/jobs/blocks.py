@@ -69,7 +69,7 @@ class Wait:
 _BLOCK_BYTES = 8 << 20
 _LEAST_WORK = 1 << 31  # pairs x steps of a block: about a second of two processor cores
 _MOST_BLOCKS = 20_480  # of a store that is cut for many: a metadata server must claim and write them all
-# The process that takes the last block works while the others wait. With so many blocks for each, that wait is some
+# The process that takes the last block works while the others wait. With this many blocks for each, that wait is some
 # percent of the run.
 _BLOCKS_OF_A_PROCESS = 20
 # Each of several devices gets some blocks, so that a slower device takes fewer and none waits long for the last block.

@@ -34,7 +34,7 @@ STEPS = {"kept": "steps"}
 _STEP = re.compile(r"(\d{3,})-(\w+)")
 # Pieces of a step where processes share a folder, so that several have something to do.
 _PIECES = 16
-# As for so many devices a first stage (the search for E) is cut, of which else nothing would be kept before its end.
+# A first stage (the search for E) is cut as for this many devices, of which else nothing would be kept before its end.
 _DEVICES = 4
 
 

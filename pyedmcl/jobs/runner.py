@@ -38,7 +38,7 @@ class Runner(Protocol):
     Attributes
     ----------
     devices : int
-        How many devices work at the same time, as far as that is known. Jobs are cut into blocks for so many.
+        How many devices work at the same time, as far as that is known. Jobs are cut into blocks for this number.
     infos : sequence of DeviceInfo
         The devices that have worked on jobs or will do so; at least one.
     executor : Executor

@@ -120,7 +120,7 @@ def identity_of(store: XmapStore) -> str:
 
 
 def stage_blocks(n: int, block_rows: int) -> list[Block]:
-    """Blocks of a stage of a job whose store has blocks of so many rows: of all who share it, the same."""
+    """Blocks of a stage of a job whose store has blocks of ``block_rows`` rows: of all who share it, the same."""
     return cut(n, min(default_block_rows(n), block_rows))
 
 

@@ -17,17 +17,17 @@ from ..errors import InputError, shown
 from .blocks import Wait
 from .claims import Member
 
-# Of the claims of others, so many are looked at each time, in turns: a thousand processes may wait for a thousand.
+# Of the claims of others, this many are looked at each time, in turns: a thousand processes may wait for a thousand.
 _WATCHED = 16
-# What another process computes for so many times as long as the longest block took here is computed a second time by
+# What another process computes for this many times as long as the longest block took here is computed a second time by
 # one that has nothing else to do; the first one that ends makes the block done. But not before a share of the lifetime
-# of a claim; and where no block was computed here, a block may take so many lifetimes.
+# of a claim; and where no block was computed here, a block may take this many lifetimes.
 _PATIENCE = 2
 _LEAST_PATIENCE = 1 / 20
 _AGAIN = "-again"
 # Between two looks at what others do, while waiting: so long, and as much longer as there are others.
 _WAIT, _WAIT_OF_EACH = 0.1, 0.002
-# Who has work lists the claims so many times in a lifetime of a claim, and opens those that are older.
+# Who has work lists the claims this many times in a lifetime of a claim, and opens those that are older.
 _LISTINGS = 8
 # Looks of who works at what is done take at most such a share of its time.
 _SHARE = 0.002

@@ -155,7 +155,8 @@ def cheapest(
     n, queries : int
         States and queries.
     sample : callable, optional
-        Gives about so many states, from which their dimension is estimated; it runs only where a tree may pay.
+        Called with a number, it gives about as many states, from which their dimension is estimated. It runs only where
+        a tree may pay.
     probe : callable, optional
         Gives the share of pairs that the pruned search would compute in the largest dimension, or a larger one; None
         where it cannot be used. Its argument is the share at which it gives up. It runs only where pruning may pay, and

@@ -125,7 +125,7 @@ class ExhaustiveSearcher:
             begin = end
 
     def _shared(self, knn_pass: KnnPass, n_libraries: int) -> KnnPass:
-        """The pass as a launch for so many libraries has it: work-items share rows where these are few."""
+        """The pass as a launch for ``n_libraries`` libraries has it: work-items share rows where these are few."""
         return knn_pass.shared(n_libraries, self.executor.info.compute_units)
 
     def _groups(self, knn_pass: KnnPass, tiles: int) -> int:

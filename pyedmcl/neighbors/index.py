@@ -18,7 +18,7 @@ from ..launch.progress import report_progress
 from .index_faiss import Graph, InvertedLists
 
 Points = NDArray[np.floating[Any]]
-_AGAIN = 8  # An approximate index is asked for so many times the candidates that would do if none were missed.
+_AGAIN = 8  # An approximate index is asked for this many times the candidates that would do if none were missed.
 
 
 class Index(Protocol):

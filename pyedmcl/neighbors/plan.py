@@ -168,7 +168,7 @@ class KnnPass:
         return self._buffers // self.sharers
 
     def shared(self, n_libraries: int, units: int) -> KnnPass:
-        """This pass with as many sharers of a row as keep a device of so many compute units busy with few libraries.
+        """This pass with as many sharers of a row as keep a device of ``units`` compute units busy with few libraries.
 
         There are two numbers of sharers only, one and :data:`SHARERS`, since each has a text of its own.
         """

@@ -44,7 +44,7 @@ class _Orders:
         return -(-self.library.shape.n // self.library.shape.leaf)
 
     def tiles(self, tile: int) -> int:
-        """Query tiles of so many rows."""
+        """How many query tiles of ``tile`` rows there are."""
         return -(-self.query.shape.n // tile)
 
 

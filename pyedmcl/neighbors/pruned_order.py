@@ -245,7 +245,7 @@ class _Kernels:
         self._executor, self.values = executor, values
 
     def __call__(self, entry: str, work_items: int, group: int = 0, /, **arguments: Any) -> None:
-        """Launch a kernel with so many work-items, in groups of ``group`` or of whatever size the device prefers."""
+        """Launch a kernel with ``work_items``, in groups of ``group`` or of whatever size the device prefers."""
         kernel = build(self._executor, spec("pruned_order"), self.values, entry)
         size, local = ((work_items,), (group,)) if group else (open_size(work_items), None)
         self._executor.launch(kernel, size, local, **arguments)

@@ -78,7 +78,7 @@ class Rates:
     tree_visit: float
 
     def exact(self, n: int, queries: int, E: int, k: int, shared: bool = False) -> float:
-        """Seconds of the exhaustive search of ``n`` states for so many queries; ``shared``: sums along diagonals."""
+        """Seconds of the exhaustive search for ``queries`` among ``n`` states; ``shared``: sums along diagonals."""
         if shared:
             return self.exact_call + queries * (self.shared_change * changes(n, k, 1.0) + self.shared_lag * n * E)
         return self.exact_call + queries * (

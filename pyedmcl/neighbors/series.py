@@ -74,7 +74,7 @@ class HostStates:
         return out
 
     def sample(self, most: int) -> NDArray[Any]:
-        """Coordinates of about so many states, evenly spread."""
+        """Coordinates of about ``most`` states, evenly spread."""
         return self.points(self.rows[:: max(len(self.rows) // most, 1)])
 
 

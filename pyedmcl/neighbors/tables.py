@@ -118,7 +118,7 @@ class TableSpace:
         return min(max(least, _TIMES_DATA * data_bytes), max(self._room // 4, 1 << 16), self.budget.largest)
 
     def _split(self, emit: str, libraries: int) -> list[KnnPass]:
-        """Passes of so many dimensions each that it pays.
+        """Passes with as many dimensions each as pay.
 
         Dimensions that share a sweep share its arithmetic, but each needs scratch memory in each work-group.
         """
@@ -166,7 +166,7 @@ class TableSpace:
                 first += n
 
     def at_once(self, knn_pass: KnnPass, n_libraries: int) -> int:
-        """How many of so many libraries share tables, in even shares."""
+        """How many of ``n_libraries`` libraries share tables, in even shares."""
         fitting = max(self._table_limit // knn_pass.table_bytes(1), 1)
         return -(-n_libraries // -(-n_libraries // fitting))
 

@@ -60,7 +60,7 @@ def heat_map(
     links : array_like of bool, optional
         Of the map's shape, ``links[i, j]``: i is known to drive j. Those cells get a frame.
     max_cells : int
-        Larger maps are reduced to at most so many cells per side by means over square blocks.
+        Larger maps are reduced to at most ``max_cells`` cells per side by means over square blocks.
     ax : matplotlib.axes.Axes, optional
         Draw here instead of in a new figure.
     dpi : int
@@ -132,7 +132,7 @@ def edge_map(
         Names of the targets, where these are not the libraries.
     title : str, optional
     max_cells : int
-        Larger maps are reduced to at most so many cells per side by maxima over square blocks.
+        Larger maps are reduced to at most ``max_cells`` cells per side by maxima over square blocks.
     dpi : int
 
     Returns

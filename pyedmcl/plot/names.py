@@ -9,7 +9,7 @@ _BEFORE = 3  # letters before the first that differs
 
 
 def short_names(names: Sequence[str], letters: int) -> list[str]:
-    """Names of at most so many letters: cut at their ends, or, where several then read alike, before they differ."""
+    """Names of at most ``letters``: cut at their ends, or, where several then read alike, before they differ."""
     shortened = [name if len(name) <= letters else name[: letters - 1] + _MARK for name in names]
     for text in {text for text in shortened if shortened.count(text) > 1}:
         alike = [place for place, own in enumerate(shortened) if own == text]

@@ -51,7 +51,7 @@ def causal_network(
     keep : array_like of bool, optional
         Of the map's shape: draw these links only, significant ones, say.
     top : int
-        Draw at most so many links, the strongest; of 1 to 400. Series without a link are left out where more than 60
+        Draw at most this many links, the strongest; of 1 to 400. Series without a link are left out where more than 60
         would have to share the circle.
     title : str, optional
     dpi : int

@@ -8,7 +8,7 @@ from typing import Any
 from ..io.style import style
 
 _LINE = 80  # letters of a line of a legend
-_LEGEND_LINE, _FEW_LINES = 0.16, 3  # inches of such a line; so many find room in any figure
+_LEGEND_LINE, _FEW_LINES = 0.16, 3  # inches of such a line; lines that find room in any figure
 _BELOW = 0.5  # inches that tick labels and the label of an axis take
 DARK, MIDDLE, PALE, RED, GREY = "#21526b", "#2a788e", "#9aa5ab", "#d1495b", "#b8b8b8"
 # Of two curves each has a colour and a mark of its own.
@@ -28,7 +28,7 @@ def cluster_mark(i: int) -> dict[str, Any]:
 
 
 def folded(text: str, letters: int) -> str:
-    """A text in lines of so many letters at most."""
+    """A text in lines of at most ``letters`` letters."""
     return "\n".join(textwrap.fill(line, letters) for line in text.split("\n"))
 
 

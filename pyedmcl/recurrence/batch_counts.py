@@ -16,7 +16,7 @@ from .counts import Counts, trimmed
 #: Kinds of lines in the order of the kernel: names of fields of :class:`Counts`.
 KINDS = ("diagonals", "verticals", "whites", "white_borders")
 _SUMS = ("points", "period_sum", "period_count", "gap_sum", "gap_count")
-_KIND = 24  # a line's code is its kind, so many bits to the left, and its length
+_KIND = 24  # a line's code is its kind, shifted left by this many bits, and its length
 _LENGTH = (1 << _KIND) - 1
 
 

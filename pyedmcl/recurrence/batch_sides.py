@@ -112,7 +112,7 @@ class Side:
         return touched
 
     def windows(self, starts: Ints, size: int) -> Side:
-        """Windows of so many points as series of their own, which share their scale."""
+        """Windows of ``size`` points as series of their own, which share their scale."""
         n = len(starts)
         return Side(
             self.values, self.begins[0] + starts, np.full(n, size), np.repeat(self.largest, n), self.embedding, None,
@@ -175,7 +175,7 @@ def _lengths(series: Any) -> Ints:
 
 
 def _plain(series: Any, room: int) -> NDArray[np.float64] | None:
-    """All values of series (n,), with so many NaN behind them; None where some are no such arrays."""
+    """All values of series (n,), with ``room`` NaN behind them; None where some are no such arrays."""
     one_array = isinstance(series, np.ndarray)
     if not one_array and not all(
         isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "fiu" for one in series

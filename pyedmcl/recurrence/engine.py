@@ -71,7 +71,7 @@ class CountingProblem:
         return operations(self.matrix)
 
     def blocks(self, parts: int) -> list[Block]:
-        """At most so many ranges of rows with about the same number of cells."""
+        """At most ``parts`` ranges of rows with about the same number of cells."""
         return [Block(number, *rows) for number, rows in enumerate(split_rows(self.matrix, parts))]
 
     def open(self, executor: Executor) -> CountingEngine:

@@ -72,7 +72,7 @@ class LineBuffers:
 
 
 def segment_bytes(lines: int) -> int:
-    """Bytes of the segments of so many lines."""
+    """Bytes of the segments of ``lines`` lines."""
     return _SEGMENT_BYTES * lines
 
 

@@ -143,7 +143,7 @@ class Ranks:
         return part
 
     def _sweep(self, kernel: Any, n_columns: int, comparisons: int, **arguments: Any) -> None:
-        """All rows against some columns, with so many comparisons a cell."""
+        """All rows against some columns, with the given number of comparisons a cell."""
         cost = float(n_columns) * (3 * self._values["m"] + 2 * comparisons)
         groups = -(-n_columns // self._values["wg"])
         row = 0
@@ -163,7 +163,7 @@ class Ranks:
         Parameters
         ----------
         k, cells : int
-            ``cells`` of complete points are counted, and k is at most so many.
+            ``cells`` of complete points are counted, and k is at most that number.
         sample : callable
             ``sample(n)`` gives some n distances of random cells; only speed depends on them.
         """

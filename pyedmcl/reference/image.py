@@ -16,7 +16,7 @@ def pixel_edges(n: int, pixels: int) -> npt.NDArray[np.int64]:
 
 
 def binned(matrix: npt.NDArray[Any], pixels: tuple[int, int]) -> npt.NDArray[Any]:
-    """Sums of a matrix over the pixels of an image with so many rows and columns of pixels."""
+    """Sums of a matrix over the pixels of an image with ``pixels`` rows and columns of pixels."""
     down, across = (pixel_edges(n, p) for n, p in zip(matrix.shape, pixels, strict=True))
     return np.add.reduceat(np.add.reduceat(matrix, down[:-1], axis=0), across[:-1], axis=1)
 

@@ -17,7 +17,7 @@ SIDE = 700  # cells along a side, beyond which they are smaller than a pixel
 
 
 def side_limit(layers: int) -> int:
-    """Cells along the longer side of each of so many layers."""
+    """Cells along the longer side of each of ``layers`` layers."""
     return min(SIDE, int((CELLS / max(layers, 1)) ** 0.5))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..device.executor import Executor
 
-# A figure is made of so many seconds on the device, or of so many runs.
+# A figure is made of this many seconds on the device, or of this many runs.
 _SECONDS_ENOUGH = 0.02
 _RUNS_MOST = 5
 _NOTE_MOST = 2000

@@ -26,7 +26,7 @@ from .space import Space
 from .strategies import STRATEGIES, ask
 from .trials import Candidate, Trials
 
-# Given up after the first run, after the first round, after the second: so many times the best's time or more.
+# Given up after the first run, after the first round, after the second: at this many times the best's time or more.
 _HOPELESS = (2.0, 1.4, 1.15)
 # A configuration that comes this near to the best one is verified, since it may turn out to be the best.
 _NEAR = 1.03

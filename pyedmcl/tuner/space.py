@@ -115,7 +115,7 @@ class Space:
         return list(configurations.values())
 
     def perturbed(self, configuration: Configuration, rng: Random, changes: int) -> dict[str, Any] | None:
-        """A valid configuration that differs in so many tunables at random places; None where none was met."""
+        """A valid configuration that differs in ``changes`` tunables at random places; None where none was met."""
         names = [name for name, tunable in self.tunables.items() if len(tunable.values) > 1]
         for _ in range(_TRIES if names else 0):
             changed = dict(configuration)

@@ -22,7 +22,7 @@ Asking = Generator[list[dict[str, Any]], Costs, None]
 
 # A move must gain as much: less is noise, and a walk along a plateau.
 _GAIN = 0.99
-# After so many draws in a row that were known already, little is left to find.
+# After this many draws in a row that were known already, little is left to find.
 _STALE = 200
 
 

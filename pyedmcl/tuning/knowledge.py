@@ -129,7 +129,7 @@ class Knowledge:
         self.distrusted.discard((key.kernel, *key.configuration(parameters)))
 
     def set_limit(self, key: TuningKey, work_group: int | None) -> None:
-        """Give a kernel at most so many work-items in this process; None: as many as the device promises."""
+        """Give a kernel at most ``work_group`` work-items in this process; None: as many as the device promises."""
         place = (device_digest(key.device), key.kernel)
         if work_group is None:
             self.limits.pop(place, None)

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# A group of 1024 is halved to 4 in so many steps. Where the driver may have meant memory, fewer are tried.
+# A group of 1024 is halved to 4 in this many steps. Where the driver may have meant memory, fewer are tried.
 _MOST_LESSONS = 8
 _MOST_DOUBTFUL = 3
 # The whole call is repeated, so it is halved less often than within the blocks of a job.

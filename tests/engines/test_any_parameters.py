@@ -27,7 +27,7 @@ LOOKUPS = [
 
 
 def series(gaps):
-    """So many rows that every strand has several chunks, the last of them short."""
+    """As many rows as it takes that every strand has several chunks, the last of them short."""
     x = coupled_maps(n_series=7, n_steps=1300, seed=4).values.copy()
     if gaps:
         x[40:47, 1] = x[700:703, 4] = np.nan

@@ -1,6 +1,6 @@
 """A process that joins a run without a device: ``python joined_worker.py FOLDER [SECONDS]``; tests start and kill it.
 
-Blocks of the helpers' store take so many seconds; it says "begun N" and "done N" of each.
+Blocks of the helpers' store take SECONDS; it says "begun N" and "done N" of each.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def integers_of(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("lanes", "E"), [(1, 1), (1, 6), (4, 6), (16, 3)])
 def test_distances_and_what_is_left_out(device, dtype, lanes, E):
-    """Rows that are too near, and rows behind the last one of so many neighbours."""
+    """Rows that are too near, and rows behind the last of the k neighbours."""
     n, n_library, radius = 32, 20, 3
     rng = np.random.default_rng(E)
     queries, library = (rng.integers(-3, 4, (rows, E)).astype(dtype) for rows in (n, n_library))  # many ties

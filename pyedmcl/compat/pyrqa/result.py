@@ -244,7 +244,7 @@ class RQAResult:
         return np.nonzero(share <= threshold)[0]
 
     def indices_by_number_of_local_recurrence_points(self, threshold: float) -> NDArray[np.int64]:
-        """Vectors of x that recur with at most so many vectors of y."""
+        """Vectors of x that recur with at most ``threshold`` vectors of y."""
         return np.nonzero(self.recurrence_points[: self.settings.number_of_vectors_x] <= threshold)[0]
 
     def persist_diagonal_frequency_distribution(self, file_path: Path) -> None:

@@ -128,8 +128,8 @@ def causal_network(
         Whether links that others may explain are told from direct ones, by partial cross mapping.
     partial_surrogates : int, optional
         Whether what is left of a link, without the series that explains it best, is also tested against surrogates of
-        the cause (``p_partial``): so many of a link, as a mean over all links, at most; fewer where they decide at the
-        false discovery rate ``rate``. No verdict depends on it, since of indirect links something is left as well:
+        the cause (``p_partial``): this many of a link, as a mean over all links, at most; fewer where they decide at
+        the false discovery rate ``rate``. No verdict depends on it, since of indirect links something is left as well:
         docs/design/networks.md has the figures.
     forecast : bool
         Whether a link that another series explains, or whose order is not clear, is still direct where the cause

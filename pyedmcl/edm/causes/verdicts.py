@@ -26,7 +26,7 @@ NEARLY_ALL, LEFT = 0.9, 0.7
 FAR_WEAKER = 0.5
 #: Series that a link may pass through are looked at up to this number, those with the strongest steps first.
 MOST_GIVEN = 5
-#: Forecasts know so many other causes at most: each is a coordinate more, with which neighbours lie farther apart.
+#: Forecasts know this many other causes at most: each is a coordinate more, with which neighbours lie farther apart.
 MOST_BESIDE = 3
 
 DIRECT, INDIRECT, LINK, UNORDERED, NONE = "direct", "indirect", "link", "unordered", "none"

@@ -115,7 +115,7 @@ def ccm(
     draw : {"rows", "groups"}
         What sub-libraries are drawn from: single rows of all groups, or whole groups in random order until there are
         enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
-        other: whole groups tell what so many plots or subjects would have told.
+        other: whole groups tell what the same number of plots or subjects would have told.
     windows : (int, int), optional
         Width of windows that move along the rows, and rows from one to the next: skill of each window's rows by
         themselves, with the same seed in all.

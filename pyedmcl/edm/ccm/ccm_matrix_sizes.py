@@ -53,7 +53,7 @@ def most_rows(problem: CcmMatrixProblem) -> int:
 
 
 def library_sizes(lib_sizes: Any, problem: CcmMatrixProblem, most: int) -> tuple[int, ...]:
-    """Library sizes, checked: of at most so many rows.
+    """Library sizes, checked: of at most ``most`` rows.
 
     Raises
     ------

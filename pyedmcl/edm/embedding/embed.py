@@ -43,7 +43,7 @@ class EmbedResult(Result):
     (('x0(t-0)', 'x0(t-1)'), [[2.0, 1.0], [3.0, 2.0], [4.0, 3.0]])
     """
 
-    series_label: ClassVar = Label("data", "value of the series so many rows before")
+    series_label: ClassVar = Label("data", "value of the series this many rows before")
 
     values: NDArray[np.floating[Any]]
     names: tuple[str, ...]

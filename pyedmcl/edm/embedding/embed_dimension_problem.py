@@ -44,7 +44,7 @@ class EmbedDimensionProblem:
     unit : str
         What progress counts; series, under another name where this is the first stage of another job.
     parts : int
-        Of the predicted rows: also the skill of each of so many parts; 0 for none.
+        Of the predicted rows: also the skill of each of this many parts; 0 for none.
     """
 
     data: Prepared

@@ -116,10 +116,10 @@ def false_neighbors(
     tau : int
         Lag, at least 1.
     ratio : float
-        False where the further coordinate, x[t - E tau], differs by more than so many times the distance in E
+        False where the further coordinate, x[t - E tau], differs by more than ``ratio`` times the distance in E
         coordinates.
     size : float
-        Also false where the distance in E + 1 coordinates exceeds so many standard deviations of the series: noise
+        Also false where the distance in E + 1 coordinates exceeds ``size`` standard deviations of the series: noise
         seems to need ever more dimensions without this.
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself).

@@ -71,7 +71,7 @@ def smap(
     theta : float or sequence of float
         Localisation, at least 0; several are computed in one pass.
     knn : int, optional
-        Only the nearest so many library rows enter a fit; all by default.
+        Only the ``knn`` nearest library rows enter a fit; all by default.
     exclusion_radius : int
         Library rows with |t - j| up to this are left out (0: the row itself). Without effect with ``pred``.
     solver : "svd", "ridge", "lasso", "elasticnet" or a scikit-learn estimator

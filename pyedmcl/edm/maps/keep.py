@@ -19,7 +19,7 @@ Places = NDArray[np.int_]
 
 _TOP = re.compile(r"top:(\d{1,18})(?::(library|target))?")
 _ABOVE = re.compile(r"rho>([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
-# Rows that are held at a time: so many bytes, or so many times as many as are kept of each target.
+# Rows that are held at a time: this many bytes, or this many times what is kept of each target.
 _ROWS_BYTES = 8 << 20
 _ROWS_AT_A_TIME = 4
 _MERGED = 1 << 16  # candidates that are merged together, so that they stay in cache

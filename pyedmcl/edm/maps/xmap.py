@@ -128,8 +128,8 @@ def xmap(
     pred_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
         Rows that are predicted; their lags may lie before them.
     folds : int, optional
-        Cross-validation: so many equal stretches of rows are predicted, each from all others that are farther away than
-        the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds. With ``groups`` of equal
+        Cross-validation: this many equal stretches of rows are predicted, each from all others that are farther away
+        than the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds. With ``groups`` of equal
         length, as many folds as groups leave out one group after the other.
     windows : (int, int), optional
         Width of windows that move along the rows, and rows from one to the next: a map for each window, as this

@@ -82,7 +82,7 @@ def open_stores(
 
 
 def _allow_files(wanted: int) -> None:
-    """Let this process have so many files open, as far as the system allows it to ask for that."""
+    """Let this process have ``wanted`` files open, as far as the system allows it to ask for that."""
     try:
         import resource  # not on Windows, which has no such limit
     except ImportError:

@@ -57,7 +57,7 @@ class WindowsProblem:
         return len(block)
 
     def cut(self, most: int, devices: int) -> list[Block]:
-        """Ranges of at most so many windows, for so many devices."""
+        """Ranges of at most ``most`` windows, for the given number of devices."""
         return cut(self.total, rows_of_a_block(self.total, max(most, 1), devices), 2)
 
 

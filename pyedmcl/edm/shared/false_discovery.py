@@ -11,7 +11,7 @@ from ...errors import InputError
 
 Doubles = NDArray[np.float64]
 
-#: A rate within so many roundings of a number of _DIGITS digits is that number.
+#: A rate within _ROUNDINGS roundings of a number of _DIGITS digits is that number.
 _ROUNDINGS, _DIGITS = 4, 9
 
 

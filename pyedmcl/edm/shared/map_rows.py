@@ -94,11 +94,11 @@ class MapRows:
                 )
 
     def _any_state(self, lost: int, n: int) -> bool:
-        """Whether some predicted row has so many rows of its recording before it."""
+        """Whether some predicted row has at least ``lost`` rows of its recording before it."""
         return self.states(lost, n) > 0
 
     def states(self, lost: int, n: int) -> int:
-        """How many predicted rows have so many rows of their recording before them."""
+        """How many predicted rows have at least ``lost`` rows of their recording before them."""
         starts = [(begin + lost, end) for begin, end in self.within or ((0, n),)]
         return sum(max(min(b, q) - max(a, p), 0) for a, b in starts for p, q in self.pred_range or ((0, n),))
 

@@ -25,7 +25,7 @@ Mask = NDArray[np.bool_]
 EPSILON = 1e-3
 #: Surrogates of the first round. Each later round adds half of what is there.
 FIRST = 39
-#: A single test may take so many times the budget, which is meant for the mean of all tests: more where no surrogate
+#: A single test may take this many times the budget, which is meant for the mean of all tests: more where no surrogate
 #: has done as well as what was observed, so that the p-value says nothing yet but how many surrogates there are.
 MOST_TIMES, MOST_TIMES_UNREACHED = 5, 50
 _MOST_NUMBERS = 1 << 27  # of the surrogates of one target in one round
@@ -115,7 +115,7 @@ class SequentialTests:
             self.open &= self.reached == 0
 
     def step(self, n_steps: int) -> int:
-        """How many surrogates of series of so many rows the open tests get next; 0 where all is decided or spent."""
+        """How many surrogates of series of ``n_steps`` rows the open tests get next; 0 if all is decided or spent."""
         waiting = int(self.open.sum())
         if not waiting or not self._budget:
             return 0

@@ -253,7 +253,7 @@ def ccm_significance(
     )
 
     def problem_of(which: Sequence[int], first: int, count: int) -> CcmSignificanceProblem:
-        """Some directions, and so many of their surrogates."""
+        """Some directions, and ``count`` of their surrogates."""
         drawn = [draw(makers[d], count, number, directions[d].number, n_steps, first) for d in which]
         return CcmSignificanceProblem(
             tuple(directions[d] for d in which), tuple(drawn), tuple(sizes[d] for d in which),

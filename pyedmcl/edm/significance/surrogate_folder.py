@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from .lagged_significance_problem import LaggedSignificanceProblem
     from .xmap_significance_problem import XmapSignificanceProblem
 
-# Each block searches the neighbours of all libraries anew: so many targets at least, and some blocks for each process.
+# Each block searches the neighbours of all libraries anew: it has at least this many targets, and there are at least
+# this many blocks where there are targets enough, so that each process gets some.
 _FEWEST_TARGETS, _BLOCKS = 32, 16
 
 Layers = list[NDArray[Any]]

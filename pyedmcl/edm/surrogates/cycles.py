@@ -93,7 +93,7 @@ class Sums:
         return cls(filled, ones, *sums)
 
     def p_of_period(self, period: int) -> Doubles:
-        """P-values (n_series,) of the test that a series has a cycle of so many rows that keeps its phase.
+        """P-values (n_series,) of the test that a series has a cycle of ``period`` rows that keeps its phase.
 
         The series is cut into 4 to 8 parts of whole cycles. Of each part the Fourier coefficient of the period is
         found. If there is no cycle, or one that drifts, their phases are random: then the square of their mean over

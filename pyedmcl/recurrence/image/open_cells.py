@@ -45,7 +45,7 @@ class OpenCells:
         self.begin(0)
 
     def begin(self, rows: int) -> None:
-        """Count from here on what recurs in so many rows of pixels."""
+        """Count from here on what recurs in ``rows`` rows of pixels."""
         self.counts = np.zeros((rows, self._across), np.int64)
 
     def room(self, columns: int) -> int:

@@ -212,7 +212,7 @@ class ImageSweep:
             report(int(pieces[at - 1, 2] - pieces[0, 1]))
 
     def _end(self, heights: NDArray[np.int64], at: int, rows: int, columns: int) -> int:
-        """The end of the pieces of a launch that begins with piece ``at`` and takes about so many rows."""
+        """The end of the pieces of a launch that begins with piece ``at`` and takes about ``rows`` rows."""
         so_far = np.cumsum(heights[at : at + _GROUPS_MOST * self._per_group])
         end = at + int(np.searchsorted(so_far, rows, side="right"))
         end = min(max(end, at + self._per_group), len(heights))

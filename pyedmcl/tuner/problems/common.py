@@ -64,7 +64,7 @@ def flow(n_steps: int, dtype: str = "float32", noise: float = 0.02) -> Floats:
 
 
 def units(info: DeviceInfo, vector: int, scalar: int, most: int = 4096) -> int:
-    """So many things per compute unit, at least one and at most ``most``: enough to keep a device busy for a while.
+    """``vector`` or ``scalar`` things per compute unit, at least one and at most ``most``: enough for a while.
 
     ``vector`` where a work-item fills SIMD registers, ``scalar`` where thousands of scalar work-items run at once.
     """

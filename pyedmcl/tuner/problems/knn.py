@@ -70,7 +70,7 @@ class KnnProblem(OneWayProblem):
         self, info: DeviceInfo, *, dims: Sequence[int], rows: int, dtype: str = "float32", tau: int = 1,
         library: int = 0, simplexes: int = 1, job: int = 0,
     ) -> TuningCase:  # fmt: skip
-        """A case of so many rows; of a ``job`` of so many series, its working memory, and some of its libraries."""
+        """A case of ``rows`` rows; of a ``job`` of that many series, its working memory, and some of its libraries."""
         library = library or rows
         counts = [min(simplexes * (E + 1), library) for E in dims]
         # Pairs, and neighbours to sort: some tens of milliseconds of them on a processor, some milliseconds on a GPU.

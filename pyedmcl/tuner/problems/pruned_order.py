@@ -52,7 +52,7 @@ class OrderProblem(TuningProblem):
         self, info: DeviceInfo, states: int = 0, *, E: int = 3, axes: int = 3, leaf: int = 0, tau: int = 1,
         dtype: str = "float32", part: int = 1,
     ) -> TuningCase:  # fmt: skip
-        """A case of so many states, or of a part of those of a common problem."""
+        """A case of ``states`` states, or of a part of those of a common problem."""
         states = states or units(info, 30_000, 8_000, most=1 << 20) // part
         leaf = leaf or (32 if scalar(info) else 16)
         specialisation = {"E": E, "tau": tau, "dtype": dtype, "axes": axes, "leaf": leaf}
@@ -116,7 +116,7 @@ class OrderProblem(TuningProblem):
 
 
 def _axes(x: Floats, rows: NDArray[Any], given: Mapping[str, Any]) -> PrincipalAxes:
-    """So many axes, whatever the states would have: polynomials of the lag, orthonormal. Any such axes are legal."""
+    """As many axes as asked for, whatever the states have: orthonormal polynomials of the lag. Any axes are legal."""
     principal = principal_axes(HostStates(HostSeries(x, 0), rows, given["E"], given["tau"]))
     if principal.n_axes == given["axes"]:
         return principal

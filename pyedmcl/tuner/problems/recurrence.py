@@ -84,7 +84,7 @@ class RecurrenceProblem(TuningProblem):
         return self.case(info, self.size(info, sizes), **{name: s[name] for name in self.common if name in s})
 
     def rqa_problem(self, case: TuningCase, rows: int, columns: int | None = None) -> RqaProblem:
-        """The case's problem for so many points; of a series with itself where no number of columns is given."""
+        """The case's problem for ``rows`` points; of a series with itself where no number of columns is given."""
         g = case.given
         return RqaProblem(
             m=g["m"], tau=g["tau"] if "tau" in g else g["step"], metric=g["metric"], dtype=g["dtype"],

@@ -71,7 +71,7 @@ class StatesProblem(OneWayProblem):
         self, info: DeviceInfo, rows: int = 0, *, E: int, k: int = 0, tau: int = 1, dtype: str = "float32",
         own: bool = True, library: int = 0, times: float = 1, **given: Any,
     ) -> TuningCase:  # fmt: skip
-        """Neighbours for ``rows`` steps, or so many ``times`` the common ones; its own, or among ``library`` others."""
+        """Neighbours for ``rows`` steps, or ``times`` the common number; its own, or among ``library`` others."""
         rows, k = rows or int(self.steps(info) * times), k or E + 1
         library = library or rows
         return self.named(

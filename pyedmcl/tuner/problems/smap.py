@@ -56,7 +56,7 @@ class SmapProblem(OneWayProblem):
         self, info: DeviceInfo, n: int = 0, *, E: int, thetas: int = 1, dtype: str = "float32", limited: bool = False,
         ridge: bool = False, part: int = 1,
     ) -> TuningCase:  # fmt: skip
-        """A case of ``n`` library rows, or a part of so many."""
+        """A case of ``n`` library rows, or a part of the usual number."""
         n = n or _rows(info)
         n = n if part == 1 else max(n // part, 300)
         specialisation = {
@@ -87,7 +87,7 @@ class SmapProblem(OneWayProblem):
 
     @contextmanager
     def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
-        """Fits around all query rows; a part of those of the last launch where so many are shown, else all of it."""
+        """Fits around all query rows; ``shown`` of those of the last launch, or, where it is 0, all."""
         (x, y, at, points, query, radius), thetas, shown = small
         with ExitStack() as stack:
             if self.share_from is not None:

@@ -43,7 +43,7 @@ def test_what_is_kept_is_not_computed_again(data, one_device, tmp_path, monkeypa
 
 @pytest.mark.parametrize("after", [2, 5, 7, 10])
 def test_a_run_that_was_ended_goes_on(data, one_device, tmp_path, monkeypatch, after):
-    """After so many blocks, of the search for E (one for each series), lags, surrogates, and convergence."""
+    """After ``after`` blocks, of the search for E (one for each series), lags, surrogates, and convergence."""
     out, written, write = tmp_path / "out", [], StepSink.write
 
     def stops(sink, block, result):

@@ -1,4 +1,4 @@
-"""Tests by rounds of surrogates: each p-value is that of so many surrogates of a fixed number."""
+"""Tests by rounds of surrogates: each p-value is that of as many surrogates, asked for as a fixed number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyedmcl.simulate import coupled_maps
 
 
 def test_all_pairs_by_rounds(one_device):
-    """Each pair's p-value is that of so many surrogates of a fixed number."""
+    """Each pair's p-value is that of as many surrogates, asked for as a fixed number."""
     data = np.column_stack([*driven(140), *np.random.default_rng(1).standard_normal((2, 140))])
     options = {"E": [2, 3, 2, 1], "seed": 5, "device": one_device}
     found = pyedmcl.xmap_significance(data, rate=0.1, budget=200, **options)
