@@ -1,6 +1,6 @@
 ## A part of knn.cl.mako: the second sweep, which collects candidates, for scalar work-items (lanes == 1, GPUs).
 ##
-## Neighbouring work-items run in step: while one of them is in a branch, the others wait. So a step only notes which rows
+## Neighbouring work-items run in lockstep: while one is in a branch, the others wait. So a step only notes which rows
 ## are within the bound of some dimension (they are "hot"), with one comparison a dimension and hardly a branch; dimensions
 ## share most of these rows. When the list of hot rows is full, or at the end of a library tile, its rows are compared
 ## again, dimension by dimension, and become candidates.

@@ -7,7 +7,7 @@
 ## would differ for each; rows whose sums lose too much by that are noticed by smap_solve and done by smap.
 ##
 ## In names, q counts along query rows and p along sums: a work-group has lanes_q x lanes_p work-items, and a work-item rq query
-## rows and at most rp sums of each. Of the work-items that run in step, sub_p lie side by side along the sums.
+## rows and at most rp sums of each. Of the work-items that run in lockstep, sub_p lie side by side along the sums.
 ##
 ## On matrix units (clkernels/matrix_units_double.clh) half of the work-items weigh the next tile while the others multiply this
 ## one: smap_shared_units.mako. Sums are added in the same order, with the same bits.
@@ -24,7 +24,7 @@
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   wg            work-items of a group (64 128 256; 64, 256)
 ##   lanes_p       work-items along the sums of a query row (8 16 32; 32, 32)
-##   sub_p         of these, how many among 32 that run in step (4 8 16 32; 32, 8)
+##   sub_p         of these, how many among 32 that run in lockstep (4 8 16 32; 32, 8)
 ##   rq            query rows of a work-item (2 4 8; 4, 8)
 ##   rp            sums of a work-item per query row, at most (4 6 8; 8, 8)
 ##   tile          library rows at a time in local memory (8 16 32; 16, 16)
@@ -43,7 +43,7 @@ width = lanes_p * own_sums  # sums of a block
 rows = lanes_q * rq  # query rows of a tile
 slices = wg // rows  # work-items that weigh library rows for the same query row
 near_stride = -(-coordinates // 4) * 4
-bundle_size = min(wg, 32)  # work-items that run in step
+bundle_size = min(wg, 32)  # work-items that run in lockstep
 sub = 4 if matrix_units else min(sub_p, lanes_p, bundle_size)  # of these, along the sums
 # Products of regressors are shared out: a work-item makes those of product_columns sums, for one in product_slots library
 # rows of the tile.
@@ -177,8 +177,8 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   const int lid = get_local_id(0);
 
   // ---- Indices of this work-item ----
-  // For weights a work-item keeps to one query row. For sums it has pairs of rows and pairs of columns; those that run in step
-  // form a rectangle of ${sub} by ${bundle_size // sub}, so that they read few different values.
+  // For weights a work-item keeps to one query row. For sums it has pairs of rows and pairs of columns; those that run in
+  // lockstep form a rectangle of ${sub} by ${bundle_size // sub}, so that they read few different values.
   const int lane = lid % ROWS, slice = lid / ROWS, t0 = (first_tile + tile) * ROWS + lane;
   const int bundle = lid / ${bundle_size}, of_bundle = lid % ${bundle_size};
   const int column = 2 * (bundle % ${lanes_p // sub} * ${sub} + of_bundle % ${sub});

@@ -30,7 +30,7 @@ def largest_tile(v: Values, local: int) -> int:
 
 
 def _sub(v: Values) -> int:
-    """Work-items along the sums, of the 32 that run in step; matrix units prescribe four."""
+    """Work-items along the sums, of the 32 that run in lockstep; matrix units prescribe four."""
     return 4 if v["matrix_units"] else int(v["sub_p"])
 
 
@@ -49,7 +49,7 @@ SPEC = KernelSpec(
     tunables=(
         Tunable("wg", (64, 128, 256), {"cpu": 64, "gpu": 256}, "work-items of a group"),
         Tunable("lanes_p", (8, 16, 32), {"cpu": 32, "gpu": 32}, "work-items along the sums of a query row"),
-        Tunable("sub_p", (4, 8, 16, 32), {"cpu": 32, "gpu": 8}, "of these, how many among 32 that run in step"),
+        Tunable("sub_p", (4, 8, 16, 32), {"cpu": 32, "gpu": 8}, "of these, how many among 32 that run in lockstep"),
         Tunable("rq", (2, 4, 8), {"cpu": 4, "gpu": 8}, "query rows of a work-item"),
         Tunable("rp", (4, 6, 8), {"cpu": 8, "gpu": 8}, "sums of a work-item per query row, at most"),
         Tunable("tile", (8, 16, 32), {"cpu": 16, "gpu": 16}, "library rows at a time in local memory"),
@@ -61,11 +61,11 @@ SPEC = KernelSpec(
         Constraint(lambda v: _slices(dict(v)) > 0, "query rows must share the work-items evenly"),
         Constraint(
             lambda v: v["lanes_p"] % _sub(v) == 0 and v["wg"] // v["lanes_p"] % (32 // _sub(v)) == 0,
-            "the work-items that run in step form a rectangle of query rows by sums",
+            "the work-items that run in lockstep form a rectangle of query rows by sums",
         ),
         Constraint(
             lambda v: not v["matrix_units"] or (v["sub_p"], v["steps"]) == (8, 2),
-            "matrix units prescribe which work-items run in step and how sums are unrolled: these two change nothing",
+            "matrix units prescribe which work-items run in lockstep and how sums are unrolled: the two change nothing",
         ),
         Constraint(lambda v: v["rp"] % 2 == 0, "sums are taken in pairs"),
         Constraint(lambda v: v["tile"] >= _slices(dict(v)), "the last sums need a row of the tile for each slice"),

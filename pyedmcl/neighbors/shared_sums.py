@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LEAST_DIMENSION, _LEAST_STATES = 8, 3 << 16
 _SIDE = TILE_LAGS  # queries and library rows of a tile: its 64 pairs are one mask
-_LEAST_GROUP = 32  # work-items that run in step
+_LEAST_GROUP = 32  # work-items that run in lockstep
 
 
 def shared_sums_pay(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int) -> bool:
