@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,12 +79,17 @@ class ImageProblem:
 
     def complete_points(self, begin: int, end: int) -> list[NDArray[np.float64]]:
         """Points without a gap in each of the rows of pixels ``begin`` to ``end - 1``, and in each column of pixels."""
+        down, across = self._complete_points
+        return [down[begin:end], across]
+
+    @cached_property
+    def _complete_points(self) -> list[NDArray[np.float64]]:
+        """The same of all rows and columns of pixels, which each block asks for."""
         raster, matrix = self.raster, self.matrix
         sides = (self.data.rows, matrix.n_rows, raster.down), (self.data.columns, matrix.n_columns, raster.across)
-        down, across = (
+        return [
             np.add.reduceat(complete_at(side, matrix, n).astype(np.float64), edges[:-1]) for side, n, edges in sides
-        )
-        return [down[begin:end], across]
+        ]
 
     @property
     def power(self) -> int:
