@@ -26,6 +26,10 @@ class GroupsWarning(PyedmclWarning):
     """A column of a table seems to tell recordings apart, and no ``groups`` were given."""
 
 
+class ReadingWarning(PyedmclWarning):
+    """Something in the data was taken in one of several ways, or left out; the message says what and where."""
+
+
 class InputError(PyedmclError, ValueError):
     """Data or a parameter cannot be used; the message names it and says what is needed."""
 

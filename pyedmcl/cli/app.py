@@ -13,6 +13,7 @@ import typer.main
 
 from ..registry import COMMANDS
 from .exits import HELP, Command, Commands, ask_for_traceback, code_of, message_of
+from .reading import with_reading_options
 from .streams import printable, run
 
 _GROUP = "db"
@@ -62,7 +63,8 @@ def _alone(name: str) -> typer.Typer:
         return db_bar.app  # that of db, with two more commands
     word = name.replace("-", "_")
     alone = typer.Typer(add_completion=False)
-    alone.command(name, cls=Command, epilog=HELP)(getattr(importlib.import_module(f".{word}", __package__), word))
+    function = getattr(importlib.import_module(f".{word}", __package__), word)
+    alone.command(name, cls=Command, epilog=HELP)(with_reading_options(function))
     return alone
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from ..errors import ReadingWarning
 from . import options
 from .exits import in_options, running
 from .inputs import beside_groups, load, load_groups, parse_columns
@@ -30,18 +32,26 @@ def check(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     chosen_columns = beside_groups(parse_columns(columns), groups)
     labels = load_groups(input, chosen_columns, groups, dataset)
-    series = load(input, chosen_columns, time_column, dataset)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReadingWarning)  # which the reading shows
+        series = load(input, chosen_columns, time_column, dataset)
+    reading = series.reading
     import pyedmcl
 
     from ..data.columns import many
 
     with talk.progress("checking") as report:
         checked = pyedmcl.check(series, E_max=E_max, groups=labels, progress=report)
+    for line in [] if reading is None else str(reading).split("\n"):
+        talk.summary(in_options(line, running().command))
     size = f"{checked.n_series:,} series of {checked.n_steps:,} rows"
-    talk.summary(f"{input}: {size}, {many(len(checked.remarks), 'remark')}")
+    talk.summary(f"{size}, {many(len(checked.remarks), 'remark')}")
     remarks = []
     for remark in checked.remarks:
         text = in_options(remark.text, running().command, others=("surrogate", "regular"))
         talk.summary(f"  {replace(remark, text=text)}")
         remarks.append({"code": remark.code, "series": remark.series, "text": text})
-    talk.document({"n_series": checked.n_series, "n_steps": checked.n_steps, "remarks": remarks})
+    talk.document({
+        "n_series": checked.n_series, "n_steps": checked.n_steps, "remarks": remarks,
+        "reading": None if reading is None else reading.described(),
+    })  # fmt: skip

@@ -133,7 +133,6 @@ def _unfolded(series: Any, rows: list[dict[str, Any]], dims: list[int], **option
     """The smallest dimension with few false neighbours, of each series at its best lag; 0 where there is none."""
     import pyedmcl
 
-    from ..data.series import as_series
 
     lag_of = {row["series"]: row["tau"] for row in reversed(rows)}
     out: dict[str, int] = {}
@@ -141,7 +140,7 @@ def _unfolded(series: Any, rows: list[dict[str, Any]], dims: list[int], **option
         names = [name for name in series.names if lag_of[name] == tau]
         places = [series.names.index(name) for name in names]
         unfolded = pyedmcl.false_neighbors(
-            as_series(series, columns=places), E_max=max(dims), tau=tau, **options
+            series.part(*places), E_max=max(dims), tau=tau, **options
         )
         out |= dict(zip(names, _each(unfolded.dimension()), strict=True))
     return out

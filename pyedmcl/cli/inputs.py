@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import GroupsWarning, InputError, PyedmclWarning, StoreForeignError
-from .exits import running
-from .remarks import remark_on
+from ..errors import InputError, PyedmclWarning, StoreForeignError
+from .reading import load, read
 
 if TYPE_CHECKING:
     from ..data.series import Series
     from ..edm.maps.xmap_edges import XmapEdges
     from ..jobs import XmapStore
+
+__all__ = ["load", "read"]
 
 _DIGITS = re.compile(r"\d+")
 _SHOWN = 8  # names of series in a message
@@ -93,58 +94,9 @@ def parse_ranges(text: str | None, option: str) -> list[tuple[int, int]] | None:
     return [(pair[0], pair[1]) for pair in pairs]
 
 
-def load(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
-    """Read the series of a file.
-
-    Digits are positions; where there is no such position they may be a name, as with a column for each year.
-
-    Raises
-    ------
-    InputError
-        As for :func:`pyedmcl.io.read_series`, and for a result of our own.
-    """
-    from ..jobs.layout import read_attributes
-
-    if os.path.isdir(path):
-        try:
-            ours = read_attributes(path) is not None
-        except StoreForeignError:
-            ours = False
-        if ours:
-            raise InputError(
-                f"{path} is a result of 'pyedmcl xmap', not a file of series. To look at it: pyedmcl plot {path} "
-                f"-o map.png; to get its values: pyedmcl export {path} -o map.csv"
-            )
-    context = running()
-    with warnings.catch_warnings():
-        if context is not None and context.params.get("groups") is not None:
-            warnings.simplefilter("ignore", GroupsWarning)
-        series = _read(path, columns, time_column, dataset)
-    remark_on(series)
-    return series
-
-
-def _read(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
-    from ..io import read_series
-
-    by_position = None if columns is None else [int(item) if _DIGITS.fullmatch(item) else item for item in columns]
-    time: str | int | None = int(time_column) if time_column and _DIGITS.fullmatch(time_column) else time_column
-    try:
-        return read_series(path, columns=by_position, time_column=time, dataset=dataset)
-    except InputError as first:
-        if by_position == columns and time == time_column:
-            raise
-        try:
-            return read_series(path, columns=columns, time_column=time_column, dataset=dataset)
-        except InputError:
-            raise first from None
-
-
 def part_of(series: Series, *places: int) -> Series:
     """Those series of several that stand at some places, with all that is known of them."""
-    from ..data.series import as_series
-
-    return as_series(series, columns=list(places))
+    return series.part(*places)
 
 
 def shown_names(series: Series) -> str:
@@ -207,9 +159,9 @@ def load_groups(
     held = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PyedmclWarning)  # the series themselves are read, and told of, afterwards
-        column = list(_read(path, columns, None, dataset).names[:1]) if columns[0].startswith("-") else columns[:1]
+        column = list(read(path, columns, None, dataset).names[:1]) if columns[0].startswith("-") else columns[:1]
         for key in keys:
-            time = _read(path, column, key, dataset).time
+            time = read(path, column, key, dataset).time
             held.append([] if time is None else time.tolist())
     return held[0] if len(held) == 1 else list(zip(*held, strict=True))
 

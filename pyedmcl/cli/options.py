@@ -16,7 +16,8 @@ Input = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        help="Series with time along the rows: CSV, TSV, NPY, NPZ, HDF5, Parquet, Feather, NetCDF or Zarr.",
+        help="Series with time along the rows: CSV, TSV, NPY, NPZ, HDF5, Parquet, Feather, NetCDF, Zarr, MATLAB or "
+        "Excel.",
         show_default=False,
     ),
 ]
@@ -26,7 +27,8 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         metavar="A,B,...",
-        help="Series to use, by name; digits are positions from 0. A name with a comma goes in double quotes.",
+        help="Series to use, by name; digits that are no name are positions in the file from 0. A name with a comma "
+        "goes in double quotes.",
     ),
 ]
 Exclude = Annotated[
@@ -73,7 +75,10 @@ Regular = Annotated[
     ),
 ]  # fmt: skip
 TimeColumn = Annotated[
-    str | None, typer.Option("--time-column", metavar="NAME", help="The column of the time, if it is not recognised.")
+    str | None,
+    typer.Option(
+        "--time-column", metavar="NAME,...", help="The column of the time, or its parts, if they are not recognised."
+    ),
 ]
 Dataset = Annotated[
     str | None, typer.Option("--dataset", metavar="NAME", help="Which array of an NPZ, HDF5 or Zarr file to read.")

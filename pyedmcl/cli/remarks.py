@@ -14,7 +14,7 @@ _THEMSELVES = ("check", "network")  # commands that say it themselves
 _PAIRS = ("xmap", "xmap-grid", "ccm", "ccm-matrix", "surrogate-test")
 _MOST = 100  # series that are looked at, spread over all of them: some milliseconds each
 _OF_SIZE = ("few-rows", "on-its-side")
-_OF_TABLE = ("gap-code", "labels", "copies", "repeats", "few-returns")
+_OF_TABLE = ("labels", "copies", "repeats", "few-returns")
 _OF_SERIES = {
     "trend": "with a trend, which others that have one seem to follow",
     "wanders": "without a mean to which they return: two such series seem to be linked by chance",

@@ -38,12 +38,15 @@ class Call:
         Name of an argument to what describes its data.
     seed : int or None
         The seed that was given or drawn.
+    parameters : tuple of str
+        Names of all arguments that the function has.
     """
 
     function: str
     arguments: dict[str, Any]
     data: dict[str, Callable[[], dict[str, Any]]] = field(default_factory=dict)
     seed: int | None = None
+    parameters: tuple[str, ...] = ()
 
     def described(self) -> dict[str, Any]:
         """As plain data: what somebody else would need to make the same call."""
@@ -68,6 +71,12 @@ def described_call() -> dict[str, Any]:
     """The public call at work as plain data; see :meth:`Call.described`."""
     call = _call.get()
     return dict(NOTHING, command=_command) if call is None else call.described()
+
+
+def takes(argument: str) -> bool:
+    """Whether the public function at work has an argument, so that a message may name it."""
+    call = _call.get()
+    return call is None or argument in call.parameters
 
 
 def versions() -> dict[str, str]:
@@ -103,7 +112,7 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
         passed: dict[str, Any] = dict(zip(names, args, strict=False)) | kwargs
         kept = {name: _plain(value) for name, value in passed.items() if name not in _OMITTED}
         arguments = {name: value for name, value in kept.items() if value is not _LEFT_OUT}
-        token = _call.set(Call(function.__name__, arguments))
+        token = _call.set(Call(function.__name__, arguments, parameters=names))
         try:
             return function(*args, **kwargs)
         finally:

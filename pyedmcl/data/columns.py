@@ -34,8 +34,8 @@ def select(
         for key in {label, str(label)}:
             if by_label.setdefault(key, i) != i:
                 ambiguous.add(key)
-    # With integer labels a position would silently pick another series than the label meant.
-    positions = not any(isinstance(label, numbers.Integral) for label in labels)
+    # With labels that are numbers a position would silently pick another series than the label meant.
+    positions = not any(isinstance(label, numbers.Integral) or str(label).strip().isdigit() for label in labels)
     chosen: list[int] = []
     missing: list[object] = []
     for item in chosen_columns:
@@ -45,10 +45,15 @@ def select(
             chosen.append(by_label[item])
         elif positions and isinstance(item, int) and -len(labels) <= item < len(labels):
             chosen.append(item % len(labels))
+        elif positions and isinstance(item, str) and item.isdigit() and int(item) < len(labels):
+            chosen.append(int(item))  # in a shell all names are texts
         else:
             missing.append(item)
     if missing:
-        raise InputError(f"{what}: no column {some(missing)}; there are {len(labels)}: {some(labels)}")
+        digits = "" if positions else (
+            ". Names of columns are numbers here, so that a position cannot be told from them: give names"
+        )
+        raise InputError(f"{what}: no column {some(missing)}; there are {len(labels)}: {some(labels)}{digits}")
     if len(set(chosen)) != len(chosen):
         again = [labels[i] for i, count in counts(chosen).items() if count > 1]
         raise InputError(f"{what}: {argument}= names {some(again)} more than once; name each once")

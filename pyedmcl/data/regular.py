@@ -86,6 +86,7 @@ class _Filled:
     rows: Rows  # the row of the table at each place; -1 for one that was put in
     time: Array
     owner: Rows  # the row before which it was put in, or the row itself
+    columns: tuple[Any, ...] = ()  # columns that held the times
 
     @property
     def place(self) -> Rows:
@@ -130,7 +131,8 @@ class _Settling:
             value = evaluated(argument)
             if value is not argument:
                 changed[name] = value
-            if not may_have_times(value):
+            several = isinstance(value, Mapping) and "series" in self.bound
+            if several or not may_have_times(value):
                 changed |= self._of_several(value, name)
                 continue
             rest, own_groups = value, None
@@ -140,7 +142,7 @@ class _Settling:
             filled = self._filled(rest, name, own_groups if name in _OTHER_ROWS else own_groups or groups)
             if filled is None:
                 continue
-            changed[name] = with_rows(rest, filled.rows, filled.time)
+            changed[name] = with_rows(rest, filled.rows, filled.time, filled.columns)
             if not number:
                 changed |= _moved(filled, self.bound, "pred" in data)
                 if own_groups is not None:
@@ -153,25 +155,32 @@ class _Settling:
 
     def _of_several(self, value: Any, name: str) -> dict[str, Any]:
         """A mapping of series, and where a function takes them a list of series: each by itself."""
+        if "series" not in self.bound:  # series of one table, which have their rows in common
+            return {}
         if isinstance(value, Mapping) and self.keys is None:
             items = dict(value)
-        elif "series" in self.bound and isinstance(value, (list, tuple)):
+        elif isinstance(value, (list, tuple)):
             items = dict(enumerate(value))
         else:
             return {}
         regular = {
             key: self._filled(one, f"{name}[{key!r}]") for key, one in items.items() if may_have_times(one)
         }
-        made = {key: with_rows(items[key], own.rows, own.time) for key, own in regular.items() if own is not None}
+        made = {
+            key: with_rows(items[key], own.rows, own.time, own.columns)
+            for key, own in regular.items() if own is not None
+        }  # fmt: skip
         if not made:
             return {}
         return {name: items | made if isinstance(value, Mapping) else list((items | made).values())}
 
     def _filled(self, data: Any, what: str, groups: Groups | None = None) -> _Filled | None:
         """The rows of regular times, where some are put in; None where data are taken as they are."""
-        time = times_in(data, what)
-        if time is None or (groups is not None and len(groups.codes) != len(time)):  # the function says what is wrong
-            return None
+        kept = next((self.bound[name] for name in ("columns", "state") if self.bound.get(name) is not None), ())
+        found = times_in(data, what, kept)
+        if found is None or (groups is not None and len(groups.codes) != len(found.values)):
+            return None  # the function says what is wrong
+        time = found.values
         parts = [np.arange(len(time))] if groups is None else [
             np.flatnonzero(groups.codes == number) for number in range(len(groups.labels))
         ]  # fmt: skip
@@ -187,7 +196,7 @@ class _Settling:
                 self._tell(start, f"{'; '.join(said.values())}. regular='ignore' takes the rows as they come")
                 return None
             if self.wish is None or code != "time-gaps":
-                raise InputError(f"{start}{said[code]}. {remedy(code, self.grouped)}")
+                raise InputError(f"{start}{said[code]}. {remedy(code, self.grouped, time[rows], steps)}")
             if steps.missing.sum() > _MOST * len(time):
                 raise InputError(
                     f"{start}{said[code]}: too many to put them in. The times may be of another unit; or take "
@@ -196,7 +205,7 @@ class _Settling:
             before |= dict(zip(rows[steps.long].tolist(), steps.missing_times(time[rows]), strict=True))
         if not before:
             return None
-        filled, first = _put_in(time, before), min(before)
+        filled, first = replace(_put_in(time, before), columns=found.columns), min(before)
         self._tell(
             f"{what}: ",
             f"regular='insert' put in {len(filled.rows) - len(time):,} rows of NaN in {len(before):,} places, first "

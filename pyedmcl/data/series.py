@@ -1,4 +1,8 @@
-"""The user's array as validated series: named columns of floats with time along the first axis."""
+"""The one door for data: whatever holds series becomes named columns of floats with time along the first axis.
+
+Files, frames, mappings and arrays all come through :func:`series_of` as a table. There it is decided, once, which
+column is the time, which are numbers and which are left out, and a :class:`~pyedmcl.data.reading.Reading` says how.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,27 @@ import numpy as np
 
 from ..errors import ConstantSeriesWarning, InputError, warn
 from .arguments import MOST_STEPS, integer
-from .call import noticed
-from .columns import SHOWN, counts, select, some
+from .call import noticed, takes
+from .columns import SHOWN, counts, leaves_out, select, some
+from .date_forms import dates_of_texts
 from .digested import digested
+from .doubts import gap_codes, wide_names
 from .extent import bounds, extent
 from .grid import Grid
+from .number_forms import (
+    Cells,
+    NumberColumn,
+    cells_of,
+    is_spreadsheet_error,
+    like_number,
+    limits_and_words,
+    plainly_numbers,
+    read_numbers,
+)
 from .numeric import NotNumericError, float_type, numeric_column
-from .text_columns import without_words
-from .times import as_dates, tell_times
+from .reading import NOTHING_SAID, Reading, ReadingOptions, time_in_words
+from .text_columns import are_words, in_stretches, require_no_recordings, tell_recordings, warn_of_recordings
+from .times import TimeChoice, choose_time, counters, is_time_name, moments_of, unread
 from .unpack import Array, Table, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
@@ -45,6 +62,8 @@ class Series:
         Where the series lie, if they are a field.
     units : dict or None
         Name of a series to its unit, of those whose container tells of one.
+    reading : Reading or None
+        How they were read.
 
     Raises
     ------
@@ -58,6 +77,7 @@ class Series:
     source: str | None = None
     grid: Grid | None = None
     units: dict[str, str] | None = None
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
         fits = self.values.ndim == 2 and self.values.dtype in (np.float32, np.float64)
@@ -99,7 +119,8 @@ class Series:
     def described(self) -> dict[str, Any]:
         """For the provenance of what is made of them."""
         entry = {"file": self.source, "rows": self.n_steps, "series": self.n_series, "digest": self.digest()}
-        return entry | ({"units": self.units} if self.units else {})
+        told = {} if self.reading is None else {"reading": self.reading.described()}
+        return entry | ({"units": self.units} if self.units else {}) | told
 
     @cached_property
     def _digest(self) -> str:
@@ -109,6 +130,13 @@ class Series:
         for part in digested(little.reshape(-1).view(np.uint8)):
             state.update(part)
         return state.hexdigest()
+
+    def part(self, *places: int) -> Series:
+        """The series at some places, with all that is known of them."""
+        names = tuple(self.names[place] for place in places)
+        units = {name: unit for name, unit in (self.units or {}).items() if name in names}
+        values = np.ascontiguousarray(self.values[:, list(places)])
+        return replace(self, values=values, names=names, grid=None, units=units or None)
 
     def renamed(self, names: tuple[str, ...]) -> Series:
         """The same series under other names."""
@@ -153,11 +181,9 @@ def as_series(
         if columns is not None:
             chosen = build_series(data.values, data.names, data.time, columns=columns, what=what, argument=argument)
             kept = {name: unit for name, unit in (data.units or {}).items() if name in chosen.names}
-            series = replace(chosen, source=data.source, units=kept or None)
+            series = replace(chosen, source=data.source, units=kept or None, reading=data.reading)
     else:
-        series = _assemble(unpack(data, what), columns, what, argument)
-        if columns is None:
-            tell_times(series.names, series.values, what)
+        series = series_of(unpack(data, what), columns, what, argument)
     # What a thread finds is kept by a copy: the series itself may be pickled at the same time.
     noticed(what, replace(series).described, series.values.nbytes)
     return series
@@ -165,7 +191,10 @@ def as_series(
 
 def time_of(data: Any, what: str = "data") -> Array | None:
     """The time of what :func:`as_series` takes, without looking at its values; None where it has none."""
-    return data.time if isinstance(data, Series) else unpack(data, what).time
+    if isinstance(data, Series):
+        return data.time
+    choice = time_of_table(unpack(data, what), (), what)
+    return None if choice.moments is None else choice.moments.values
 
 
 def name_of(data: Any, what: str = "data") -> str:
@@ -186,68 +215,297 @@ def build_series(values: Array, names: Sequence[object] | None = None, time: Arr
         names = table.labels
     if len(names) != len(table.labels):
         raise InputError(f"{what}: {len(names)} names for {len(table.labels)} series; one name each is needed")
-    return _assemble(Table(tuple(names), table.n_steps, table.column, table.array, time), columns, what, argument)
+    known = replace(table, labels=tuple(names), time=time, settled=True)
+    return series_of(known, columns, what, argument)
 
 
-def _assemble(
-    table: Table, columns: Sequence[str | int] | str | int | None, what: str, argument: str = "columns"
-) -> Series:
+def time_of_table(
+    table: Table, kept: Sequence[int], what: str, named: Sequence[int] = (), form: str = ""
+) -> TimeChoice:
+    """Which columns of a table are its time, and what it is; see :func:`pyedmcl.data.times.choose_time`."""
+    by_index = table.time is not None and not named
+    if table.settled or (table.headless and not named and not table.of_text):
+        choice = TimeChoice()
+    else:
+        typed = [] if table.array is not None or table.of_text else [
+            i for i in range(len(table.labels)) if getattr(table.column(i), "dtype", np.dtype(float)).kind == "M"
+        ]  # fmt: skip
+        choice = choose_time(
+            ["" if i in table.nameless else label for i, label in enumerate(table.labels)], table.column, named=named,
+            kept=kept, form=form, beside=by_index, where=table.where, what=what, headless=table.headless, typed=typed,
+            short=len(table.labels) == 1,
+        )  # fmt: skip
+    if by_index and table.time is not None:
+        choice.moments = moments_of(table.time, None, form)
+        choice.columns = ()
+    return choice
+
+
+def series_of(
+    table: Table, columns: Sequence[str | int] | str | int | None, what: str, argument: str = "columns",
+    options: ReadingOptions = NOTHING_SAID, time_column: Any = None,
+) -> Series:  # fmt: skip
+    """The series of a table, and how they were read.
+
+    Raises
+    ------
+    InputError
+        As for :func:`as_series`.
+    """
     chosen = select(table.labels, columns, what, argument)
-    everything = columns is None
-    names = tuple(map(str, table.labels if everything else [table.labels[i] for i in chosen]))
+    named = [] if time_column is None else select(table.labels, _parts(time_column, table), what, "time_column")
+    kept = [] if columns is None or leaves_out(table.labels, columns) else [i for i in chosen if i not in named]
+    choice = time_of_table(table, kept, what, named, options.time_format)
+    picked = [i for i in chosen if i not in choice.columns and i not in choice.left_out]
+    if not picked and chosen:
+        beside = some([table.labels[i] for i in choice.columns])
+        raise InputError(f"{what}: there is no column of data beside the time column {beside}")
+    everything = len(picked) == len(table.labels)
+    names = tuple(map(str, table.labels if everything else [table.labels[i] for i in picked]))
     if len(set(names)) < len(names):
         twice = [name for name, count in counts(names).items() if count > 1]
         raise InputError(f"{what}: names must differ, but there is more than one {some(twice)}; rename these series")
     if table.n_steps == 0 or not names:
         raise InputError(f"{what}: there are no values ({table.n_steps} rows, {len(names)} series)")
+    left_out = {str(table.labels[i]): why for i, why in choice.left_out.items()}
+    told = [*table.inferred, *choice.doubts]
+    if left_out and not table.settled:
+        one = len(left_out) == 1
+        told.append(
+            f"{what}: {some(list(left_out))} {'holds' if one else 'hold'} times or numbers of rows, too, and "
+            f"{'is' if one else 'are'} left out"
+        )
     if table.array is not None and table.array.dtype.kind in "fiub":
-        picked = table.array if everything else table.array.take(chosen, axis=1)
-        values = np.ascontiguousarray(picked, dtype=float_type(picked.dtype))
+        array = table.array if everything else table.array.take(picked, axis=1)
+        values = np.ascontiguousarray(options.numbers.without_gaps(np.asarray(array, float_type(array.dtype))))
+    elif table.numbers is not None and plainly_numbers([table.column(i) for i in picked], options.numbers):
+        array = table.numbers if everything else table.numbers.take(picked, axis=1)
+        values = np.ascontiguousarray(options.numbers.without_gaps(array))
     else:
-        try:
-            values = _gather(table, chosen, names, what)
-        except InputError:
-            numeric = without_words(table, chosen, columns, what)
-            if numeric == chosen:
-                raise
-            chosen, names = numeric, tuple(str(table.labels[i]) for i in numeric)
-            values = _gather(table, chosen, names, what)
+        values, words, found = _numbers_of(table, picked, names, bool(kept), choice, options, what)
+        told += found
+        if words:
+            left_out |= dict.fromkeys((str(table.labels[i]) for i in words), "words")
+            picked = [i for i in picked if i not in words]
+            names = tuple(str(table.labels[i]) for i in picked)
+    if kept and choice.moments is None and argument == "columns" and not table.settled and not table.headless:
+        _tell_recordings_beside(table, {*kept, *choice.columns}, what)
     values = values.view()
     values.flags.writeable = False  # a view: the caller's own array stays writable
     units = {name: table.units[name] for name in names if name in table.units} if table.units else None
-    series = Series(values, names, table.time, grid=table.grid if everything else None, units=units or None)
+    moments = choice.moments
+    series = Series(
+        values, names, None if moments is None else moments.values, grid=table.grid if everything else None,
+        units=units or None,
+    )
     if not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
         _refuse_large(values, names, what)
-    return series
+    if table.settled:
+        return series
+    time_names = [str(table.labels[i]) for i in choice.columns]
+    if moments is not None:
+        text = unread(moments, " + ".join(time_names) or "the index", table.where)
+        told += [f"{what}: {said}" for said in (text, moments.note) if said]
+    told += _doubts(series, table, kept, what)
+    reading = Reading(
+        table.source or type(values).__name__, table.n_steps, len(table.labels), names,
+        "" if moments is None else time_in_words(time_names, moments.form, moments.values), table.layout,
+        table.passed_over, left_out,
+    ).told(*told)
+    out = replace(series, reading=reading)
+    out.__dict__["extent"] = series.extent  # a pass over all values that need not be made again
+    return out
 
 
-def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) -> Array:
-    """Columns of different kinds as one array, in groups so that the row-major writes stay near each other."""
-    values: Array = np.empty((table.n_steps, len(chosen)), np.float32)
-    problems: list[str] = []
-    unfit: list[str] = []
-    for start in range(0, len(chosen), 64):
-        group: list[Array] = []
-        for i, name in zip(chosen[start:start + 64], names[start:start + 64], strict=True):
-            try:
-                group.append(numeric_column(table.column(i)))
-            except NotNumericError as reason:
-                dated = as_dates([str(value) for value in table.column(i)]) is not None
-                remedy = f"; if it is the time, make it the index, as with data.set_index({name!r})" if dated else ""
-                problems.append(f"column {name!r} {reason}{remedy}")
-                unfit.append(name)
-        if problems:
+def _parts(time_column: Any, table: Table) -> Any:
+    """The columns that hold the time: a text with commas that is no name is several."""
+    text = isinstance(time_column, str) and "," in time_column and time_column not in table.labels
+    return [part.strip() for part in time_column.split(",")] if text else time_column
+
+
+def _doubts(series: Series, table: Table, kept: Sequence[int], what: str) -> list[str]:
+    """Sentences on series that may be something else than they seem."""
+    told = []
+    transpose = "transpose=True" if takes("transpose") else "the transpose (data.T)"
+    if table.headless and series.n_series > series.n_steps:
+        told.append(
+            f"{what}: there are more series ({series.n_series:,}) than rows ({series.n_steps:,}). Time runs along the "
+            f"rows: if each row is a series, give {transpose}"
+        )
+    if not kept and series.n_series > 1 and series.grid is None:
+        counting = counters(series.values)
+        if 0 < len(counting) < series.n_series:
+            named = some([series.names[i] for i in counting])
+            told.append(
+                f"{what}: {named} {'grows' if len(counting) == 1 else 'grow'} by one from row to row, as numbers of "
+                f"rows do, and {'is' if len(counting) == 1 else 'are'} taken as series like the others"
+            )
+    if not table.headless and not kept:
+        said = wide_names(series.names)
+        if said:
+            told.append(f"{what}: {said}: if each row is a series, give {transpose}")
+    return told + [f"{what}: {name!r}: {text}" for name, text in gap_codes(series.values, series.names, series.extent)]
+
+
+def _numbers_of(
+    table: Table, picked: list[int], names: tuple[str, ...], named: bool, choice: TimeChoice, options: ReadingOptions,
+    what: str,
+) -> tuple[Array, list[int], list[str]]:  # fmt: skip
+    """Columns as one array, those of words that are left out, and what was inferred, in sentences.
+
+    Raises
+    ------
+    InputError
+        A column is not numeric, and it is not one of words that may be left out.
+    """
+    held: dict[int, Array] = {}
+    texts: dict[int, Cells] = {}
+    problems: dict[int, str] = {}
+    for i in picked:
+        column = table.column(i)
+        if isinstance(column, Cells):
+            texts[i] = column
             continue
-        if values.dtype == np.float32 and any(column.dtype == np.float64 for column in group):
-            wider = np.empty(values.shape, np.float64)  # what is not filled yet is not converted: it may be anything
-            wider[:, :start] = values[:, :start]
-            values = wider
-        values[:, start:start + 64] = np.array(group).T
+        cells = cells_of(column) if column.dtype.kind in "OUT" else None
+        if cells is not None:
+            texts[i] = cells
+            continue
+        try:
+            held[i] = options.numbers.without_gaps(numeric_column(column))
+        except NotNumericError as reason:
+            problems[i] = str(reason)
+    words: list[int] = []
+    told: list[str] = []
+    if texts:
+        of = dict(zip(picked, names, strict=True))
+        plain = {i: cells for i, cells in texts.items() if not _all_words(cells)}
+        read, marks = read_numbers(
+            {of[i]: cells for i, cells in plain.items()}, replace(options.numbers, point=table.point), table.where, what
+        )
+        for i, cells in texts.items():
+            own = read.get(of[i])
+            if own is not None and not own.left:
+                held[i] = own.values
+            elif own is None and not named:
+                words.append(i)
+            else:
+                problems[i] = _why_not(table, cells, own)
+        told += _marks_told(marks, what) + _gaps_told({of[i]: read[of[i]] for i in held if of[i] in read}, table, what)
+    if len(words) == len(picked) and words:
+        problems = {i: _why_not(table, texts[i], None) for i in words}
+        words = []
+    for i in words:
+        listed = ["" if cell is None else cell for cell in texts[i].listed()]
+        require_no_recordings(listed, table.labels[i], what, len(picked) - len(words))
     if problems:
+        first = next(iter(problems))
+        listed = [f"column {str(table.labels[i])!r} {why}" for i, why in list(problems.items())[:SHOWN]]
         more = f" (and {len(problems) - SHOWN} more columns)" if len(problems) > SHOWN else ""
-        raise InputError(f"{what}: {'; '.join(problems[:SHOWN])}{more}. Only numbers can be used; "
-                         f"choose series with columns=, or leave some out, as with columns={'-' + unfit[0]!r}")
+        raise InputError(f"{what}: {'; '.join(listed)}{more}. {_remedy(table, first, texts.get(first), choice)}")
+    if words:
+        named_words = some([table.labels[i] for i in words])
+        told.append(f"{what}: {'column' if len(words) == 1 else 'columns'} {named_words} "
+                    f"{'holds text and is' if len(words) == 1 else 'hold text and are'} left out")  # fmt: skip
+    return _as_one([held[i] for i in picked if i in held], table.n_steps), words, told
+
+
+def _as_one(columns: Sequence[Array], n_steps: int) -> Array:
+    """Columns as one array, in groups so that the row-major writes stay near each other."""
+    wide = any(column.dtype == np.float64 for column in columns)
+    values: Array = np.empty((n_steps, len(columns)), np.float64 if wide else np.float32)
+    for start in range(0, len(columns), 64):
+        values[:, start:start + 64] = np.array(columns[start:start + 64]).T
     return values
+
+
+def _all_words(cells: Cells) -> bool:
+    """Whether a column holds nothing but words and gaps."""
+    return (
+        bool(len(cells.texts)) and not np.isfinite(cells.values).any() and are_words(cells.texts)
+        and not all(text.lower() in ("true", "false") for text in cells.texts)
+    )  # fmt: skip
+
+
+def _why_not(table: Table, cells: Cells, column: NumberColumn | None) -> str:
+    """Why a column of texts is not numeric, with its first cell that is no number."""
+    row, text = (cells.rows[0], cells.texts[0]) if column is None else column.left[0]
+    return f"is not numeric: {table.where(row)} holds {text!r}"
+
+
+def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice) -> str:
+    """What can be done about a column that is not numeric, by arguments that the function at work has."""
+    name = str(table.labels[i])
+    leave = f"columns={'-' + name!r}" if takes("columns") else f"data.drop(columns={name!r})" if takes("data") else (
+        "the others alone"
+    )
+    column = None if table.of_text else table.column(i)
+    dated = getattr(getattr(column, "dtype", None), "kind", "") == "M" or (
+        cells is not None and dates_of_texts(cells.listed()) is not None
+    )
+    if dated:
+        time = f"time_column={name!r}" if takes("time_column") else f"data.set_index({name!r})"
+        return f"If it is the time, say {time}; else leave it out with {leave}" if choice.moments is None else (
+            f"It holds dates beside the time; leave it out with {leave}"
+        )
+    if cells is None or _all_words(cells):
+        return (
+            f"Only numbers can be used: leave it out with {leave}, or give each word that stands for a state a number, "
+            "as pandas.factorize does"
+        )
+    limits, words = limits_and_words(_unread_cells(cells))
+    codes = ([limits[0][0]] if limits else []) + words[:6]
+    said = ",".join(codes) if all("," not in code for code in codes) else codes
+    missing = f"missing={said!r}" if takes("missing") else f"read_series(data, missing={said!r}) of pyedmcl.io"
+    above = table.where(cells.rows[0]).rpartition(" ")[2] if table.of_text and cells.rows[0] < 3 else ""
+    line = f"; if it stands above the table, say skip_rows='{above}:{above}'" if above else ""
+    return f"If that stands for a missing value, say {missing}{line}; else leave the column out with {leave}"
+
+
+def _unread_cells(cells: Cells) -> NumberColumn:
+    """Cells that are no numbers under any mark."""
+    left = [(row, text) for row, text in zip(cells.rows, cells.texts, strict=True)
+            if not like_number(text) and not is_spreadsheet_error(text)]  # fmt: skip
+    return NumberColumn(cells.values, left or list(zip(cells.rows, cells.texts, strict=True)), {})
+
+
+def _marks_told(marks: dict[str, tuple[str, str]], what: str) -> list[str]:
+    """Sentences on decimal commas and on thousands that were found in cells."""
+    commas = [name for name, (decimal, _) in marks.items() if decimal == ","]
+    points = [name for name, (decimal, thousands) in marks.items() if decimal == "." and thousands]
+    told = []
+    if commas:
+        told.append(f"{what}: a comma is read as the decimal mark in {some(commas)}")
+    if points:
+        told.append(f"{what}: a comma is read as parting thousands in {some(points)}")
+    return told
+
+
+def _gaps_told(columns: dict[str, NumberColumn], table: Table, what: str) -> list[str]:
+    """A sentence on cells that were taken for gaps, though they are neither empty nor a usual word."""
+    examples = [(text, name, row) for name, column in columns.items() for text, row in column.gaps.items()]
+    if not examples:
+        return []
+    listed = ", ".join(f"{text!r} ({name!r}, {table.where(row)})" for text, name, row in examples[:4])
+    more = f" and {len(examples) - 4} more" if len(examples) > 4 else ""
+    return [f"{what}: cells such as {listed}{more} are taken as gaps"]
+
+
+def _tell_recordings_beside(table: Table, looked_at: set[int], what: str) -> None:
+    """Warn of a column that nobody asked for by which the rows seem to belong to several recordings."""
+    others = [i for i in range(len(table.labels)) if i not in looked_at and not is_time_name(table.labels[i])]
+    for i in others[:64]:
+        column = table.column(i)
+        if isinstance(column, np.ndarray) and column.dtype.kind in "iuf":
+            cells = Cells(column.astype(np.float64))
+        else:
+            found = column if isinstance(column, Cells) else cells_of(column) if column.dtype.kind in "OUT" else None
+            if found is None:
+                continue
+            cells = found
+        listed = ["" if cell is None else cell for cell in cells.listed()]
+        words = _all_words(cells) and tell_recordings(listed)
+        if words or (not len(cells.texts) and in_stretches(cells.values)):
+            warn_of_recordings(list(dict.fromkeys(listed)), table.labels[i], what)
 
 
 def _row_blocks(values: Array) -> Iterator[tuple[int, Array]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .dates import months_after, months_of
+from .dates import months_after, months_of, working_days_of
 
 Array = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -38,6 +38,8 @@ class Steps:
         How many are missing before each of ``long``.
     total : int
         Steps that were looked at.
+    working : bool
+        Steps are counted in working days, so that no weekend is missing.
     """
 
     timeless: Rows
@@ -47,6 +49,7 @@ class Steps:
     long: Rows
     missing: Rows
     total: int
+    working: bool = False
 
     @property
     def even(self) -> bool:
@@ -57,7 +60,7 @@ class Steps:
         """The same, where the times were those of some rows of a table: with the rows of that."""
         return Steps(
             rows[self.timeless], rows[self.back], rows[self.doubled], rows[self.short], rows[self.long], self.missing,
-            self.total,
+            self.total, self.working,
         )  # fmt: skip
 
     def missing_times(self, time: Array) -> list[Array]:
@@ -67,6 +70,10 @@ class Steps:
         times = []
         for row, missing in zip(self.long.tolist(), self.missing.tolist(), strict=True):
             before, steps = time[row - 1], np.arange(1, missing + 1)
+            if self.working:
+                days = np.busday_offset(before.astype("datetime64[D]"), steps)
+                times.append((days + (before - before.astype("datetime64[D]"))).astype(time.dtype))
+                continue
             if months is not None:
                 months_each = round(int(months.numbers[row] - months.numbers[row - 1]) / (missing + 1))
                 times.append(months_after(before, steps * months_each, months.at_end))
@@ -105,7 +112,8 @@ def steps_of(time: Array | None) -> Steps | None:
     count[(steps >= _SHORTER * usual) & (steps <= _LONGER * usual)] = 1  # NumPy rounds halves to even
     short, long = np.flatnonzero((count == 0) & (steps > 0)) + 1, np.flatnonzero(count > 1) + 1
     missing = np.minimum(count[long - 1] - 1, 2.0**62).astype(np.int64)
-    return Steps(none, back, doubled, short, long, missing, len(steps))
+    working = time.dtype.kind == "M" and working_days_of(time) is not None
+    return Steps(none, back, doubled, short, long, missing, len(steps), working)
 
 
 def _numbers(time: Array | None) -> Array | None:
@@ -118,4 +126,7 @@ def _numbers(time: Array | None) -> Array | None:
         months = months_of(time)
         if months is not None:
             return months.numbers
+        working = working_days_of(time)
+        if working is not None:
+            return working
     return time.astype(np.int64)

@@ -10,43 +10,23 @@ from typing import Any
 import numpy as np
 
 from ..errors import GroupsWarning, InputError, shown, warn
-from .columns import leaves_out, some
-from .numeric import is_missing
-from .times import as_dates, is_missing_cell
-from .unpack import Array, Table
+from .call import takes
+from .columns import some
+from .date_forms import dates_of_texts
+from .intake import Array
+from .number_forms import is_missing_cell, plain_number
 
 _LABELS = 5  # rows of each number that tells recordings apart, as a mean
 # A number with a slip of the pen, a decimal comma, or the sign of a detection limit ("<0.5") is no word.
 _LIKE_A_NUMBER = re.compile(r"[\s<>=~≈$€£'\"(]*[+-]?\s*[.,]?\d")
 
 
-def words_of(values: Array) -> list[str] | None:
-    """The cells of a column as text, missing ones empty; None where a cell is anything but text."""
-    if values.dtype.kind not in "OUT":
-        return None
-    words: list[str] = []
-    for value in values.tolist():
-        missing = is_missing(value) or (isinstance(value, float) and value != value)
-        if not missing and not isinstance(value, str):
-            return None
-        words.append("" if missing else value)
-    return words
-
-
 def are_words(cells: Sequence[str]) -> bool:
     """Whether a column holds nothing but words (and gaps): no cell begins like a number, and they are no dates."""
     held = [cell for cell in cells if not is_missing_cell(cell)]
-    return bool(held) and not any(map(_numeric, held)) and as_dates(cells) is None
-
-
-def _numeric(cell: str) -> bool:
-    if _LIKE_A_NUMBER.match(cell):
-        return True
-    try:
-        float(cell)  # "inf"
-    except ValueError:
-        return False
-    return True
+    return bool(held) and not any(_LIKE_A_NUMBER.match(cell) or plain_number(cell) is not None for cell in held) and (
+        dates_of_texts(held) is None
+    )
 
 
 def tell_recordings(cells: Sequence[str]) -> bool:
@@ -74,7 +54,7 @@ def warn_of_recordings(labels: Sequence[str], name: Any, what: str) -> None:
     """Warn that rows are read as one recording where a column that is not looked at has the labels of several."""
     warn(
         f"{what}: column {shown(name)} ({some(labels)}) seems to tell recordings apart, and all rows are read as one. "
-        f"Name it (groups={shown(name)}; for recurrence that of rqa_batch), or take the rows of one recording",
+        f"{_by_groups(name)}, or take the rows of one recording",
         GroupsWarning,
     )
 
@@ -93,31 +73,15 @@ def require_no_recordings(cells: Sequence[str], name: Any, what: str, others: in
         labels = list(dict.fromkeys(cell.strip() for cell in cells))
         long = "; if each of them is a series of its own, give each a column (pivot of pandas)" if others < 2 else ""
         raise InputError(
-            f"{what}: the words in column {shown(name)} ({some(labels)}) seem to tell recordings apart. Name the "
-            f"column with groups={shown(name)}, or leave it out with columns={'-' + str(name)!r}{long}"
+            f"{what}: the words in column {shown(name)} ({some(labels)}) seem to tell recordings apart. "
+            f"{_by_groups(name)}, or leave it out{_by_columns(name)}{long}"
         )
 
 
-def tell_left_out(names: Sequence[Any], what: str) -> None:
-    """Warn of columns of words that were left out."""
-    single = len(names) == 1
-    warn(
-        f"{what}: {'column' if single else 'columns'} {some(names)} {'holds' if single else 'hold'} text and "
-        f"{'is' if single else 'are'} left out"
-    )
+def _by_groups(name: Any) -> str:
+    where = "" if takes("groups") or takes("dataset") else " of rqa_batch"
+    return f"Name the column with groups={shown(name)}{where}"
 
 
-def without_words(
-    table: Table, chosen: list[int], columns: Sequence[str | int] | str | int | None, what: str
-) -> list[int]:
-    """The columns but for those of words, which are told of; all of them where they were named, or are all words."""
-    words: dict[int, list[str]] = {}
-    if columns is None or leaves_out(table.labels, columns):
-        words = {i: cells for i in chosen if (cells := words_of(table.column(i))) is not None and are_words(cells)}
-    if len(words) == len(chosen):
-        return chosen
-    for i, cells in words.items():
-        require_no_recordings(cells, table.labels[i], what, len(chosen) - len(words))
-    if words:
-        tell_left_out([table.labels[i] for i in words], what)
-    return [i for i in chosen if i not in words]
+def _by_columns(name: Any) -> str:
+    return f" with columns={'-' + str(name)!r}" if takes("columns") else ""

@@ -18,8 +18,7 @@ from .arguments import shown
 from .grid import Grid, on_grid
 from .intake import Array as Array
 from .intake import to_array
-from .numeric import is_missing
-from .times import as_dates
+from .number_forms import Cells
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Table:
     n_steps : int
         Number of rows L.
     column : callable
-        ``column(i)`` gives column ``i``, shape (L,), of any dtype.
+        ``column(i)`` gives column ``i``, shape (L,), of any dtype, or as Cells of a text.
     array : ndarray or None
         All columns as one array (L, N) where the container holds them so.
     time : ndarray or None
@@ -42,15 +41,44 @@ class Table:
         Where the columns lie, if they are a field.
     units : dict or None
         Name of a column to its unit, of those that the container tells of.
+    numbers : ndarray (L, N) of float64, or None
+        The numbers of all columns of a text, where cells are such.
+    headless : bool
+        Columns have no names, but for their number.
+    nameless : frozenset of int
+        Columns without a name beside others that have one.
+    where : callable
+        Name of a row in messages.
+    point : str
+        When a point is the decimal mark of texts, see :class:`pyedmcl.data.number_forms.NumberOptions`.
+    of_text : bool
+        It was read from a file of text.
+    settled : bool
+        Names and time are known: no column is looked at as a time.
+    source : str
+        The file, or the kind of the object.
+    layout, passed_over, inferred
+        As in :class:`pyedmcl.data.reading.Reading`.
     """
 
     labels: tuple[object, ...]
     n_steps: int
-    column: Callable[[int], Array]
+    column: Callable[[int], Array | Cells]
     array: Array | None = None
     time: Array | None = None
     grid: Grid | None = None
     units: dict[str, str] | None = None
+    numbers: Array | None = None
+    headless: bool = False
+    nameless: frozenset[int] = frozenset()
+    where: Callable[[int], str] = lambda row: f"row {row}"
+    point: str = ""
+    of_text: bool = False
+    settled: bool = False
+    source: str = ""
+    layout: str = ""
+    passed_over: tuple[str, ...] = ()
+    inferred: tuple[str, ...] = ()
 
 
 def unpack(data: Any, what: str) -> Table:
@@ -61,8 +89,17 @@ def unpack(data: Any, what: str) -> Table:
     InputError
         For a kind, a dimension or an index that does not hold series along the first axis.
     """
-    if type(data) is np.ndarray:
+    if type(data) is np.ndarray and data.dtype.kind != "O":
         return of_array(data, what)
+    return replace(_opened(data, what), source=_kind_of(data))
+
+
+def _kind_of(data: Any) -> str:
+    root = type(data).__module__.partition(".")[0]
+    return type(data).__name__ if root in ("builtins", "__main__") else f"{root} {type(data).__name__}"
+
+
+def _opened(data: Any, what: str) -> Table:
     root = type(data).__module__.partition(".")[0]
     opener = _OPENERS.get(root) or _by_methods(data)
     if opener is None or root in ("dask", "polars", "pyarrow"):  # a Delayed of Dask has whatever one asks for
@@ -78,12 +115,52 @@ def unpack(data: Any, what: str) -> Table:
                 f"{what}: a {root} {type(data).__name__} cannot be read as series ({type(error).__name__}: {error})"
             ) from error
     if isinstance(data, Mapping):
-        return _of_mapping(data, what)
+        return _side_by_side(data, what)
     if isinstance(data, (str, bytes)) or hasattr(data, "__fspath__"):
         raise InputError(
             f"{what}: {shown(data)} is a name, not data; read a file with pyedmcl.io.read_series(path) first"
         )
+    if isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind == "O" and len(data) and (
+        isinstance(data[0], np.ndarray)
+    ):
+        data = list(data)  # cells of MATLAB
+    if isinstance(data, (list, tuple)) and data:
+        if all(map(has_index, data)):
+            names = [f"x{i}" if item.name is None else item.name for i, item in enumerate(data)]
+            return _side_by_side(dict(zip(names, data, strict=True)), what) if len(set(names)) == len(names) else (
+                _refuse_names(names, what)
+            )
+        _refuse_arrays(data, what)
     return of_array(to_array(data, what), what)
+
+
+def has_index(item: Any) -> bool:
+    """Whether an object is one series with labels of its rows, such as a Series of pandas."""
+    root = type(item).__module__.partition(".")[0]
+    return root in ("pandas", "polars", "xarray") and getattr(item, "ndim", 1) == 1 and hasattr(item, "name") and (
+        not hasattr(item, "columns")
+    )
+
+
+def _refuse_names(names: Sequence[object], what: str) -> Table:
+    raise InputError(f"{what}: several series have one name ({', '.join(map(shown, names[:4]))}); rename them")
+
+
+def _refuse_arrays(data: Sequence[Any], what: str) -> None:
+    """Refuse a list of arrays of one dimension which may be series or rows."""
+    if not all(isinstance(item, np.ndarray) and item.ndim == 1 for item in data) or len(data) < 2:
+        return
+    lengths = sorted({len(item) for item in data})
+    if len(lengths) > 1:
+        raise InputError(
+            f"{what}: the arrays of a list have {' and '.join(f'{n:,}' for n in lengths[:3])} values; series of one "
+            "table are equally long"
+        )
+    if len(data) < lengths[0]:
+        raise InputError(
+            f"{what}: a list of {len(data)} arrays of {lengths[0]:,} values each may be series or rows. Give "
+            "numpy.column_stack(data) where each is a series, or numpy.array(data) where each is a row"
+        )
 
 
 #: Methods that give all of what an object stands for, which holds no values itself.
@@ -120,11 +197,15 @@ def of_array(values: Array, what: str, labels: Sequence[object] | None = None, t
         values = values[:, np.newaxis]
     if values.ndim != 2:
         shape = "a single value" if values.ndim == 0 else f"shape {values.shape}"
+        several = (
+            ". Recordings go one below the other, with a label for each row in groups=" if values.ndim == 3 else ""
+        )
         raise InputError(f"{what}: one series (L,) or several (L, N) with time along the first axis are needed, "
-                         f"not {shape}")
+                         f"not {shape}{several}")
+    headless = labels is None
     if labels is None:
         labels = _numbered(values.shape[1])
-    return Table(tuple(labels), len(values), lambda i: values[:, i], array=values, time=time)
+    return Table(tuple(labels), len(values), lambda i: values[:, i], array=values, time=time, headless=headless)
 
 
 def _units_of(data: Any, labels: Sequence[object]) -> dict[str, str] | None:
@@ -143,12 +224,53 @@ def _units_of(data: Any, labels: Sequence[object]) -> dict[str, str] | None:
     return {name: unit for name, unit in told.items() if name in names and isinstance(unit, str) and unit} or None
 
 
-def _of_mapping(data: Mapping[Any, Any], what: str) -> Table:
-    columns = [to_array(values, what) for values in data.values()]
+def _side_by_side(data: Mapping[Any, Any], what: str) -> Table:
+    """Series of a mapping. Those that have labels of their rows are paired by them, which must be equal.
+
+    Raises
+    ------
+    InputError
+        Series have other rows, or are not equally long.
+    """
+    time = require_paired(data, what)
+    columns = [
+        _pandas_values(values) if hasattr(values, "iloc") and has_index(values) else to_array(values, what)
+        for values in data.values()
+    ]
     for label, values in zip(data, columns, strict=True):
         if values.ndim != 1 or len(values) != len(columns[0]):
             raise InputError(f"{what}: the entry {label!r} has shape {values.shape}; all must be (L,), equally long")
-    return Table(tuple(data), len(columns[0]) if columns else 0, lambda i: columns[i])
+    return Table(tuple(data), len(columns[0]) if columns else 0, lambda i: columns[i], time=time)
+
+
+def require_paired(data: Mapping[Any, Any], what: str) -> Array | None:
+    """The labels that rows of all series of a mapping share; None where they have none.
+
+    Raises
+    ------
+    InputError
+        Two series have other labels.
+    """
+    first: tuple[Any, Any] | None = None
+    for label, values in data.items():
+        index = getattr(values, "index", None) if hasattr(values, "iloc") else (
+            values[values.dims[0]].to_index() if hasattr(values, "dims") and values.ndim == 1
+            and values.dims[0] in values.coords else None
+        )  # fmt: skip
+        if index is None or not has_index(values):
+            continue
+        if first is None:
+            first = label, index
+        elif not index.equals(first[1]):
+            n = min(len(index), len(first[1]))
+            row = next((row for row in range(n) if index[row] != first[1][row]), n)
+            here, there = (f"{rows[row]}" if row < len(rows) else "none" for rows in (index, first[1]))
+            raise InputError(
+                f"{what}: {label!r} has other times than {first[0]!r} (row {row}: {here} and {there}): bring both to "
+                "the same rows, as with pandas.concat(..., axis=1), or pass the values alone (.to_numpy()) where the "
+                "rows are meant to differ"
+            )
+    return None if first is None else pandas_time(first[1], what)
 
 
 def _of_pandas(data: Any, what: str) -> Table:
@@ -183,24 +305,14 @@ def pandas_time(index: Any, what: str) -> Array | None:
                          "use .unstack(), so that rows follow each other in time")
     if kind == "PeriodIndex":
         index = index.to_timestamp()
-    return time_array(np.asarray(index.values))
+    return np.asarray(index.values)
 
 
 def _of_polars(data: Any, what: str) -> Table:
     if not hasattr(data, "columns"):
         return Table((data.name or "x0",), len(data), lambda i: np.asarray(data.to_numpy()))
-    names, dated, time = list(data.columns), dated_column(data), None
-    if dated is not None:
-        names.remove(dated)
-        time = time_array(np.asarray(data[dated].to_numpy()))
-    return Table(tuple(names), len(data), lambda i: np.asarray(data[names[i]].to_numpy()), time=time)
-
-
-def dated_column(data: Any) -> Any:
-    """The one date column of a frame of polars, which has no index: where users keep the time; None for none."""
-    schema = getattr(data, "schema", None) or {}
-    dated = [name for name, dtype in schema.items() if dtype.is_temporal()]
-    return dated[0] if len(dated) == 1 and len(schema) > 1 else None
+    names = list(data.columns)
+    return Table(tuple(names), len(data), lambda i: np.asarray(data[names[i]].to_numpy()))
 
 
 def _of_arrow(data: Any, what: str) -> Table:
@@ -222,7 +334,7 @@ def _of_xarray(data: Any, what: str) -> Table:
     if len(dims) == 2 and dims[1].lower() == "time":
         raise InputError(f"{what}: time must run along the first dimension, here they are {dims}; "
                          f"use .transpose('{dims[1]}', '{dims[0]}')")
-    time = time_array(np.asarray(data[data.dims[0]].values)) if data.dims[0] in data.coords else None
+    time = np.asarray(data[data.dims[0]].values) if data.dims[0] in data.coords else None
     if len(dims) == 1:
         return of_array(np.asarray(data.values), what, ["x0" if data.name is None else data.name], time)
     labels = list(data[data.dims[1]].values.tolist()) if data.dims[1] in data.coords else None
@@ -237,7 +349,7 @@ def _of_field(data: Any, dims: tuple[str, ...], what: str) -> Table:
     coords = {str(dim): np.asarray(data[dim].values) for dim in order if dim in data.coords}
     time = coords.pop(str(order[0]), None)
     values, grid = on_grid(np.asarray(data.values), tuple(map(str, order[1:])), coords, what)
-    table = of_array(values, what, grid.names, None if time is None else time_array(time))
+    table = of_array(values, what, grid.names, time)
     return replace(table, grid=grid)
 
 
@@ -260,7 +372,7 @@ def _of_dataset(data: Any, what: str) -> Table:
         raise InputError(f"{what}: the variables of a Dataset must share one dimension, these have "
                          f"{sorted(dims, key=str)}; pass one of them: dataset['name']")
     first = data[names[0]]
-    time = time_array(np.asarray(first[first.dims[0]].values)) if first.dims[0] in first.coords else None
+    time = np.asarray(first[first.dims[0]].values) if first.dims[0] in first.coords else None
     return Table(tuple(names), first.shape[0], lambda i: np.asarray(data[names[i]].values), time=time)
 
 
@@ -296,12 +408,3 @@ def _of_arrow_stream(data: Any, what: str) -> Table:
 _OPENERS: dict[str, Callable[[Any, str], Table]] = {
     "pandas": _of_pandas, "polars": _of_polars, "pyarrow": _of_arrow, "xarray": _of_xarray,
 }
-
-
-def time_array(values: Array) -> Array:
-    """``values`` as numbers or dates where they are such or texts that all read as dates, else as text."""
-    if values.dtype.kind in "iufMm":
-        return values
-    texts = ["" if is_missing(value) else str(value) for value in values]
-    dates = as_dates(texts)
-    return np.array([str(value) for value in values], dtype=np.str_) if dates is None else dates

@@ -1,20 +1,19 @@
-"""NPY, NPZ, HDF5 and Zarr: files that hold named arrays."""
+"""NPY, NPZ, HDF5, Zarr and MATLAB: files that hold named arrays."""
 
 from __future__ import annotations
 
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..data.columns import select, some
-from ..data.series import Series, as_series, build_series
-from ..data.unpack import Array, of_array, time_array
+from ..data.columns import some
+from ..data.unpack import Array, Table, of_array
 from ..errors import InputError
 from .optional import need
 
@@ -28,27 +27,36 @@ class Entry:
     load: Callable[[], Any]
 
 
-def read_npy(path: Path, columns: Sequence[str | int] | None, time_column: str | int | None, what: str) -> Series:
+def read_npy(path: Path, what: str) -> Table:
     """Read one array (L,), (L, N) or a structured array (L,)."""
     try:
         values = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{what}: cannot be read as NPY ({error})") from error
-    if values.dtype.names is None:
-        return _finish(values, None, None, columns, time_column, what)
-    if time_column is None:
-        return as_series(values, columns=columns, what=what)
-    fields = list(values.dtype.names)
-    time = fields[select(fields, time_column, what)[0]]
-    rest = [fields[i] for i in select(fields, columns, what) if fields[i] != time]
-    if not rest:
-        raise InputError(f"{what}: there is no series beside the time {time!r}")
-    series = as_series({name: values[name] for name in rest}, what=what)
-    return Series(series.values, series.names, time_array(values[time]))
+    return replace(of_array(values, what), source=what)
 
 
-def read_npz(path: Path, dataset: str | None, columns: Sequence[str | int] | None, time_column: str | int | None,
-             what: str) -> Series:
+def read_mat(path: Path, dataset: str | None, time_column: Any, what: str) -> Table:
+    """Read a variable of a MATLAB file, of version 7.3 through h5py, else through SciPy."""
+    if path.read_bytes()[:10].startswith(b"MATLAB 7.3"):
+        table = read_hdf5(path, dataset, time_column, what)
+        return table if table.array is None else replace(
+            of_array(np.ascontiguousarray(table.array.T), what), source=what
+        )  # MATLAB writes columns first
+    matlab = need("scipy.io", "reading MATLAB files")
+    try:
+        held = matlab.loadmat(path, squeeze_me=False)
+    except (ValueError, TypeError, NotImplementedError, OSError) as error:
+        raise InputError(f"{what}: cannot be read as MATLAB ({error})") from error
+    entries = {}
+    for name, values in held.items():
+        if not name.startswith("__") and isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+            flat = values[0] if values.ndim == 2 and len(values) == 1 else values  # a row vector
+            entries[name] = Entry(flat.shape, flat.dtype.kind, partial(np.asarray, flat))
+    return _read(entries, dataset, time_column, what)
+
+
+def read_npz(path: Path, dataset: str | None, time_column: Any, what: str) -> Table:
     """Read an array of an NPZ file, with its "names" and "time" if they are there."""
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -58,11 +66,10 @@ def read_npz(path: Path, dataset: str | None, columns: Sequence[str | int] | Non
                 entries[name] = Entry(values.shape, values.dtype.kind, partial(np.asarray, values))
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{what}: cannot be read as NPZ ({error})") from error
-    return _read(entries, dataset, columns, time_column, what)
+    return _read(entries, dataset, time_column, what)
 
 
-def read_hdf5(path: Path, dataset: str | None, columns: Sequence[str | int] | None, time_column: str | int | None,
-              what: str) -> Series:
+def read_hdf5(path: Path, dataset: str | None, time_column: Any, what: str) -> Table:
     """Read a data set of an HDF5 file: kEDM's /values with /names, or another one."""
     h5py = need("h5py", "reading HDF5")
     try:
@@ -74,13 +81,12 @@ def read_hdf5(path: Path, dataset: str | None, columns: Sequence[str | int] | No
                     entries[name] = Entry(tuple(item.shape), item.dtype.kind, partial(item.__getitem__, ()))
 
             file.visititems(note)
-            return _read(entries, dataset, columns, time_column, what)
+            return _read(entries, dataset, time_column, what)
     except OSError as error:
         raise InputError(f"{what}: cannot be read as HDF5 ({error})") from error
 
 
-def read_zarr(path: Path, dataset: str | None, columns: Sequence[str | int] | None, time_column: str | int | None,
-              what: str) -> Series:
+def read_zarr(path: Path, dataset: str | None, time_column: Any, what: str) -> Table:
     """Read a Zarr array, or an array of a Zarr group."""
     zarr = need("zarr", "reading Zarr")
     _refuse_code(path, what)
@@ -91,10 +97,10 @@ def read_zarr(path: Path, dataset: str | None, columns: Sequence[str | int] | No
     if hasattr(node, "shape"):
         if dataset is not None:
             raise InputError(f"{what}: this is one array, not a group; leave out dataset=")
-        return _finish(np.asarray(node[...]), node.attrs.get("names"), None, columns, time_column, what)
+        return _table(np.asarray(node[...]), node.attrs.get("names"), None, what)
     entries: dict[str, Entry] = {}
     _walk(node, "", entries)
-    return _read(entries, dataset, columns, time_column, what)
+    return _read(entries, dataset, time_column, what)
 
 
 def _refuse_code(path: Path, what: str) -> None:
@@ -116,8 +122,7 @@ def _walk(group: Any, prefix: str, entries: dict[str, Entry]) -> None:
         _walk(child, f"{prefix}{name}/", entries)
 
 
-def _read(entries: Mapping[str, Entry], dataset: str | None, columns: Sequence[str | int] | None,
-          time_column: str | int | None, what: str) -> Series:
+def _read(entries: Mapping[str, Entry], dataset: str | None, time_column: Any, what: str) -> Table:
     name = _choose(entries, dataset, what)
     folder = name.rpartition("/")[0]
     beside = {key.rpartition("/")[2]: entry for key, entry in entries.items()
@@ -126,15 +131,16 @@ def _read(entries: Mapping[str, Entry], dataset: str | None, columns: Sequence[s
     names = _texts(beside["names"].load()) if "names" in beside and len(beside["names"].shape) == 1 else None
     if names is not None and "values" in beside and values.ndim == 2 and len(names) != values.shape[1]:
         names = None  # they belong to "values", and another array was asked for
-    named_in_values = isinstance(time_column, int) or (names is not None and time_column in names)
+    named_in_values = time_column is not None and (
+        not isinstance(time_column, str) or (names is not None and time_column in names)
+    )
     time_name = "time" if time_column is None else str(time_column)
     time = None
     if time_name in beside and not named_in_values and values.ndim and beside[time_name].shape == values.shape[:1]:
         time = np.asarray(beside[time_name].load())
         if time.dtype.kind not in "iufMm":
             time = np.array(_texts(time), np.str_)
-        time_column = None
-    return _finish(values, names, time, columns, time_column, what)
+    return _table(values, names, time, what)
 
 
 def _choose(entries: Mapping[str, Entry], dataset: str | None, what: str) -> str:
@@ -160,18 +166,9 @@ def _texts(values: Any) -> list[str]:
     return [item.decode("utf-8", "replace").rstrip("\0") if isinstance(item, bytes) else str(item) for item in items]
 
 
-def _finish(values: Array, names: Sequence[str] | None, time: Array | None, columns: Sequence[str | int] | None,
-            time_column: str | int | None, what: str) -> Series:
-    if time_column is None:
-        return build_series(values, names, time, columns=columns, what=what)
-    table = of_array(values, what)
-    labels = list(names) if names is not None else [str(label) for label in table.labels]
-    if len(labels) != len(table.labels):
-        raise InputError(f"{what}: {some(labels)} are {len(labels)} names for {len(table.labels)} series")
-    position = select(labels, time_column, what)[0]
-    kept = [i for i in select(labels, columns, what) if i != position]
-    if not kept:
-        raise InputError(f"{what}: there is no series beside the time {labels[position]!r}")
-    table_values = values.reshape(table.n_steps, len(labels))
-    return build_series(table_values, labels, np.array(table.column(position)), columns=[labels[i] for i in kept],
-                        what=what)
+def _table(values: Array, names: Sequence[str] | None, time: Array | None, what: str) -> Table:
+    table = of_array(values, what, None, time)
+    if names is not None and len(names) != len(table.labels):
+        raise InputError(f"{what}: {some(list(names))} are {len(names)} names for {len(table.labels)} series")
+    named = table if names is None else replace(table, labels=tuple(names), headless=False)
+    return replace(named, source=what)

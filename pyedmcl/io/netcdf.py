@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..data.series import Series, as_series
+from ..data.unpack import Table, unpack
 from ..errors import InputError
 from ..files import output_path, writing
 from .optional import need
 
 
-def read_netcdf(
-    path: Path, dataset: str | None, columns: Sequence[str | int] | None, time_column: str | int | None, what: str
-) -> Series:
+def read_netcdf(path: Path, dataset: str | None, time_column: Any, what: str) -> Table:
     """Read a variable of a NetCDF file, such as a field (time, lat, lon); the only one, or that named ``dataset``."""
     xarray = need("xarray", "reading NetCDF")
     if time_column is not None:
@@ -30,7 +29,7 @@ def read_netcdf(
             data = (file if dataset is None else file[dataset]).load()
     except ValueError as error:  # of xarray, where no engine knows the file
         raise InputError(f"{what}: cannot be read as NetCDF ({error})") from error
-    return as_series(data, columns=columns, what=what)
+    return replace(unpack(data, what), source=what)
 
 
 def write_netcdf(made: Callable[[], Any], path: str | os.PathLike[str]) -> Path:

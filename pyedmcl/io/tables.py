@@ -1,22 +1,19 @@
-"""Parquet and Feather, through pyarrow."""
+"""Parquet and Feather through pyarrow, and sheets of Excel through pandas."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..data.columns import leaves_out, select
-from ..data.series import Series, as_series
-from ..data.times import as_time, looks_like_time
-from ..data.unpack import Array, time_array
-from ..errors import InputError
+from ..data.unpack import Table, unpack
+from ..errors import InputError, MissingExtraError
 from .optional import need
 
 
-def read_arrow(path: Path, columns: Sequence[str | int] | None, time_column: str | int | None, what: str) -> Series:
+def read_arrow(path: Path, what: str) -> Table:
     """Read a Parquet or Feather file; the index of a pandas frame stored in it becomes the time."""
     feather = path.suffix.lower() == ".feather"
     reader = need("pyarrow.feather" if feather else "pyarrow.parquet", f"reading {'Feather' if feather else 'Parquet'}")
@@ -25,38 +22,36 @@ def read_arrow(path: Path, columns: Sequence[str | int] | None, time_column: str
     except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
         raise InputError(f"{what}: cannot be read as {'Feather' if feather else 'Parquet'} ({error})") from error
     labels = list(table.column_names)
-    chosen = select(labels, columns, what)
-    kept = None if columns is None or leaves_out(labels, columns) else chosen
-    time = select(labels, time_column, what)[0] if time_column is not None else _find_time(table, kept)
-    if time is None:
-        return as_series(table, columns=columns, what=what)
-    value_columns = [labels[i] for i in chosen if i != time]
-    if not value_columns:
-        raise InputError(f"{what}: there is no column of data beside the time column {labels[time]!r}")
-    series = as_series(table.select(value_columns), what=what)
-    return Series(series.values, series.names, _times(table, time))
-
-
-def _find_time(table: Any, kept: Sequence[int] | None) -> int | None:
-    labels = list(table.column_names)
     stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
     if len(stored) == 1 and isinstance(stored[0], str) and stored[0] in labels:
         index = labels.index(stored[0])
-        return None if kept is not None and index in kept else index
-    for i, label in enumerate(labels):
-        if len(labels) == 1 or (kept is not None and i in kept):
-            continue
-        kind = str(table.schema.field(i).type)
-        dated = kind.startswith(("timestamp", "date"))
-        if not dated and not looks_like_time(label, i == 0, np.arange(0)):
-            continue  # no time-like name: do not load the column for it
-        if looks_like_time(label, i == 0, _times(table, i)):
-            return i
-    return None
+        time = np.asarray(table.column(index).to_numpy(zero_copy_only=False))
+        opened = unpack(table.drop_columns([stored[0]]), what)
+        return replace(opened, time=time, source=what)
+    return replace(unpack(table, what), source=what)
 
 
-def _times(table: Any, i: int) -> Array:
-    values = np.asarray(table.column(i).to_numpy(zero_copy_only=False))
-    if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
-        return as_time([str(value) for value in values])
-    return time_array(values)
+def read_spreadsheet(path: Path, sheet: str | None, time_column: Any, what: str) -> Table:
+    """Read a sheet of an Excel file by name, else the first one, as cells.
+
+    Raises
+    ------
+    MissingExtraError
+        pandas, or its engine for this kind of file, is not installed.
+    """
+    pandas = need("pandas", "reading Excel files")
+    try:
+        cells = pandas.read_excel(path, sheet_name=0 if sheet is None else sheet, dtype=object)
+    except ImportError as error:
+        engine = next((word for word in str(error).replace("'", " ").split() if word in _ENGINES), "openpyxl")
+        raise MissingExtraError(
+            f"reading {path.suffix} files needs the package {engine!r}: pip install {engine}; or save the sheet as CSV"
+        ) from error
+    except ValueError as error:  # of pandas, about the file or the sheet
+        raise InputError(f"{what}: cannot be read as a spreadsheet ({error})") from error
+    typed = cells.infer_objects()
+    unnamed = frozenset(i for i, name in enumerate(typed.columns) if str(name).startswith("Unnamed: "))
+    return replace(unpack(typed, what), source=what, nameless=unnamed, where=lambda row: f"row {row + 2} of the sheet")
+
+
+_ENGINES = ("openpyxl", "xlrd", "odfpy", "pyxlsb", "python-calamine")

@@ -37,7 +37,7 @@ def test_messages_name_options(run):
     Path("slip.csv").write_text("a,b,notes\n1,2,ok\n3,4,ok\n5,6,7\n")
     said = run("xmap", "slip.csv", "-o", "map.zarr", code=3).stderr
     assert "'notes' is not numeric" in said
-    assert "--exclude 'notes'" in said and "--time-column" in said and "columns=" not in said
+    assert "--exclude 'notes'" in said and "--missing 'ok'" in said and "columns=" not in said
     said = run("simplex", "data.csv", "--column", "a", "--E", 500, code=3).stderr
     assert "--E 500, --tau 1" in said
     said = run("surrogate-test", "data.csv", "--columns", "a,b", "--E", 3, "--surrogate", "seasonal", code=3).stderr
@@ -121,8 +121,9 @@ def test_columns_are_left_out_in_python():
     assert as_series({"-b": VALUES[:, 0], "b": VALUES[:, 1]}, columns="-b").names == ("-b",)
     with pytest.raises(InputError, match="no column '-x'"):
         as_series(frame, columns=["-x"])
-    with pytest.raises(InputError, match="leave some out, as with columns='-notes'"):
-        as_series(frame.replace({"notes": {"ok": "7"}}))
+    assert as_series(frame.replace({"notes": {"ok": "7"}})).n_series == 5  # numbers that are written as text
+    with pytest.raises(InputError, match="leave the column out with columns='-notes'"):
+        as_series(frame.replace({"notes": {"ok": "7x"}}))
 
 
 def test_ccm_matrix_says_what_converges_and_its_folder_is_read(run):

@@ -67,7 +67,7 @@ def test_functions_that_make_no_states_take_all_times():
     ("data", "words"),
     [
         (FRAME, r"3 rows are missing in 2 places, before row 10 \(1991-01-01\), 48 \(1994-04-01\).*'insert'.*'ignore'"),
-        (FRAME.iloc[::-1], r"the time goes back 116 times, first in row 1 \(1999-11-01\).*groups="),
+        (FRAME.iloc[::-1], r"run from newest \(1999-12-01\) to oldest \(1990-01-01\)"),
         (pandas.concat([WHOLE, WHOLE]), r"the time goes back 1 time, first in row 120 \(1990-01-01\)"),
         (WHOLE.iloc[np.sort([*range(120), 7])], r"1 row has the time of the row before, row 8 \(1990-08-01\)"),
         (WHOLE.set_axis([*MONTHS[:5], pandas.NaT, *MONTHS[6:]]), "1 row has no time, row 5"),
@@ -114,10 +114,13 @@ def test_data_without_times_are_never_refused():
         assert quiet(data)["data"] is data
 
 
-def test_working_days_without_a_frequency_are_refused():
+def test_weekends_are_not_missing_among_working_days():
     days = pandas.DatetimeIndex(pandas.date_range("2000-01-03", periods=120, freq="B").to_numpy())
-    with pytest.raises(InputError, match=r"46 rows are missing in 23 places, before row 5 \(2000-01-10\)"):
-        taken(WHOLE.set_axis(days))
+    assert taken(WHOLE.set_axis(days))["data"].shape == WHOLE.shape
+    holiday = WHOLE.set_axis(days).drop(days[[7]])
+    with pytest.raises(InputError, match=r"1 row is missing .* before row 7 \(2000-01-13\) \(steps are working days"):
+        taken(holiday)
+    assert (taken(holiday, regular="insert")["data"].index == days).all()
 
 
 @pytest.mark.parametrize("freq", ["MS", "ME", "YS", "QE", "D", "7h"])

@@ -11,7 +11,7 @@ import pytest
 import pyedmcl
 from pyedmcl.data.same_rows import require_same_rows
 from pyedmcl.data.series import as_series
-from pyedmcl.errors import InputError, PyedmclWarning
+from pyedmcl.errors import InputError, ReadingWarning
 
 DAYS = pd.date_range("2020-01-01", periods=60)
 X = pd.Series(np.random.default_rng(0).random(60), DAYS)
@@ -45,12 +45,13 @@ def test_what_can_be_paired():
         require_same_rows(x=x, y=gap)
 
 
-def test_a_time_among_the_series_is_told_of():
+def test_a_time_among_the_series_is_the_time():
     frame = pd.DataFrame({"Year": np.arange(1900, 1960), "a": X.to_numpy()})
-    with pytest.warns(PyedmclWarning, match="'Year' grows by 1 from row to row"):
-        as_series(frame)
+    assert as_series(frame).names == ("a",) and as_series(frame).time[0] == 1900
+    with pytest.warns(ReadingWarning, match="'scan' grows by one from row to row"):
+        as_series(frame.rename(columns={"Year": "scan"}))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         as_series(frame, columns="-Year")
         as_series(frame.set_index("Year"))
-        as_series({"t": X.to_numpy(), "a": np.arange(60.0)})
+        as_series({"t": X.to_numpy(), "a": np.arange(60.0) ** 2})

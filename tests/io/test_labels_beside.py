@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
-from pyedmcl.errors import InputError
+from pyedmcl.errors import GroupsWarning, InputError, ReadingWarning
 from pyedmcl.io import read_series
 
 ROWS = 60
@@ -52,8 +52,10 @@ def test_years_and_months_are_a_date(day, tmp_path):
 def test_what_is_no_date_stays_a_series(tmp_path):
     path = written(tmp_path, year=[2001] * ROWS, month=[1 + 5 * i % 13 for i in range(ROWS)], a=A)
     assert "year" in read_series(path, columns=["year", "a"]).names
-    assert set(read_series(path).names) == {"year", "month", "a"}, "there is no month 13"
+    assert set(read_series(path).names) == {"month", "a"}, "there is no month 13"
     path = written(tmp_path, date=DAYS, year=[2001] * ROWS, month=[1 + i % 12 for i in range(ROWS)], a=A)
+    with pytest.warns(ReadingWarning, match="'year', 'month' hold times or numbers of rows, too, and are left out"):
+        assert read_series(path).names == ("a",)
     assert read_series(path).time.dtype.kind == "M" and str(read_series(path).time[1])[:10] == "2001-01-02"
 
 
@@ -75,7 +77,7 @@ def test_what_tells_no_recordings_is_not_told_of(tmp_path):
         count=[i % 7 for i in range(ROWS)], note=["ok"] * ROWS, a=A,
     )  # fmt: skip
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", GroupsWarning)
         read_series(path, columns="a")
     path = written(tmp_path, year=[2001] * 30 + [2002] * 30, count=[i % 7 for i in range(ROWS)], a=A)
     with warnings.catch_warnings():

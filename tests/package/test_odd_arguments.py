@@ -39,7 +39,8 @@ class OnlyCapsule:
 
 WRONG = {
     "path": (partial(pyedmcl.open_xmap, 5), partial(pyedmcl.open_ccm_matrix, None), partial(pyedmcl.open_xmap, "a\0b"),
-             partial(read_series, None), partial(pyedmcl.embed([1.0, 2.0], E=1).plot, 5)),
+             partial(pyedmcl.embed([1.0, 2.0], E=1).plot, 5)),
+    "data": (partial(read_series, None), partial(read_series, object())),
     "out": (partial(pyedmcl.xmap, TABLE, E=2, out="a\0b"), partial(pyedmcl.ccm_matrix, TABLE, E=2, out=3.5)),
     "checkpoint": (partial(pyedmcl.rqa, X, radius=0.1, checkpoint="a\0b"),),
     "E": (partial(pyedmcl.knn, X, E=HUGE), partial(pyedmcl.embed, X, E=10**5000),

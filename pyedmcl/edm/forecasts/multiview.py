@@ -191,7 +191,7 @@ def multiview(
     names = [f"{series.names[c]}(t-{e * tau})" for c in used for e in range(E)]
     dims = len(used) if D is None else arguments.integer("D", D, 1)
     n_best = _check_views(dims, E, len(used), n_views)
-    tell_constant(data=as_series(series, columns=[target_column]))
+    tell_constant(data=series.part(target_column))
     times, layout = series.time, None
     if of is not None:
         layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=radius)

@@ -183,7 +183,7 @@ def variables(
 
 def _predicted(series: Series) -> Series:
     """What is predicted of several columns."""
-    return series if series.n_series == 1 else as_series(series, columns=[0])
+    return series if series.n_series == 1 else series.part(0)
 
 
 def _named(data: Any, what: str) -> Series:

@@ -9,16 +9,13 @@ from numpy.typing import NDArray
 
 from ...data.groups import Groups
 from ...data.steps import steps_of
-from ...data.time_words import faults, remedy, unread
+from ...data.time_words import faults, remedy
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 def remarks_on_times(time: NDArray[Any] | None) -> list[tuple[str, str]]:
     """(code, sentence) of whatever is wrong with times; nothing for names and where there are none."""
-    text = unread(time)
-    if text is not None:
-        return [("time-text", text)]
     steps = steps_of(time)
     if time is None or steps is None:
         return []

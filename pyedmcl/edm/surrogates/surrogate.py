@@ -13,7 +13,7 @@ from ...data.condition import far_exponent
 from ...data.group_labels import take_groups
 from ...data.groups import Groups, Layout
 from ...data.regular import regular_times
-from ...data.series import Series, as_series, build_series, check_embedding
+from ...data.series import Series, build_series, check_embedding
 from ...errors import InputError, warn
 from ..shared import arguments
 from .group_surrogates import grouped, parts_of, said_together
@@ -257,7 +257,7 @@ class SeriesMakers:
         if self.layout is not None and present.sum() < _LEAST:  # such a group holds a state or two, if any
             return one_by_one(lambda rng: placed(rng.permutation(values[present]), present))
         return maker(
-            as_series(part, columns=[number]), self.method, period=self.period, E=E, tau=self.tau,
+            part.part(number), self.method, period=self.period, E=E, tau=self.tau,
             recurrence=self.recurrence, what=what, name="surrogate", choice=choice,
         )  # fmt: skip
 
