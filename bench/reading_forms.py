@@ -94,7 +94,7 @@ def make_form(seed: int) -> Form:
         values.append(numbers)
     table = np.stack(values, axis=1)
     codes = _gaps(rng, columns, table, separator, what)
-    header = pick(["names", "none", "numbers"], 8, 1, 1)
+    header = pick(["names", "none", "numbers"], 8, 1, 1 if k > 1 else 0)  # of one column a number names nothing
     names = list(rng.choice(NAMES, k, replace=False))
     if separator == " ":
         names = [name.replace(" ", "_") for name in names]

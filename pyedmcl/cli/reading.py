@@ -42,6 +42,9 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "skip_rows": (_option("N|A:B,...", "Leave out N lines at the top, or these lines, counted from 1."), None),
     "comment": (_option("MARK", "Leave out lines that begin so (default #)."), None),
     "names": (_option("FILE", "A text file with a name for each column, for data that have none.", Path | None), None),
+    "standardize": (
+        _option(None, "Each series in units of its standard deviation.", bool, "--standardize"), False
+    ),
     "transpose": (_option(None, "Each row of the file is a series.", bool, "--transpose"), False),
 }  # fmt: skip
 

@@ -20,6 +20,18 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+#: Arguments of pyEDM 1.x, and what takes their place.
+_OF_OLDER = {
+    "numThreads": "leave it out: all of the device is used",
+    "random": "leave it out: libraries are drawn at random",
+    "replacement": "leave it out: libraries are drawn without replacement",
+    "pathIn": "read the file with pandas.read_csv, and pass dataFrame=",
+    "dataFile": "read the file with pandas.read_csv, and pass dataFrame=",
+    "pathOut": "write the result with its to_csv",
+    "predictFile": "write the result with its to_csv",
+    "parameterList": "leave it out",
+}
+
 _KINDS: dict[str, Callable[[str, Any], Any]] = {
     "int": integer,
     "float": lambda name, value: real(name, value, "a finite number"),
@@ -42,6 +54,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        unknown = [name for name in kwargs if name not in signature.parameters]
+        if unknown and not any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
+            hint = _OF_OLDER.get(unknown[0], f"it has {', '.join(signature.parameters)}")
+            raise InputError(f"{function.__name__}: there is no argument {unknown[0]!r}; {hint}")
         bound = signature.bind(*args, **kwargs)
         for name, (check, optional) in kinds.items():
             if name in bound.arguments and not (optional and bound.arguments[name] is None):

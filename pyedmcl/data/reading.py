@@ -33,6 +33,8 @@ class ReadingOptions:
         Form of times: letters of ``datetime.strptime``, "day/month/year" and the like, or "number".
     names : tuple of str, or None
     transpose : bool
+    standardize : bool
+        Each series in units of its standard deviation, around 0.
     numbers : NumberOptions
         Decimal mark, mark of thousands, codes of gaps.
     """
@@ -43,6 +45,7 @@ class ReadingOptions:
     time_format: str = ""
     names: tuple[str, ...] | None = None
     transpose: bool = False
+    standardize: bool = False
     numbers: NumberOptions = field(default_factory=NumberOptions)
 
     @property
@@ -62,7 +65,7 @@ NOTHING_SAID = ReadingOptions()
 
 def reading_options(
     *, skip_rows: Any = 0, comment: Any = None, missing: Any = (), decimal: Any = None, thousands: Any = None,
-    header: Any = None, time_format: Any = None, names: Any = None, transpose: Any = False,
+    header: Any = None, time_format: Any = None, names: Any = None, transpose: Any = False, standardize: Any = False,
 ) -> ReadingOptions:  # fmt: skip
     """Options as a user gives them, checked.
 
@@ -80,7 +83,7 @@ def reading_options(
         raise InputError(f"missing={shown(missing)}: texts or numbers that stand for a missing value are needed")
     return ReadingOptions(
         _lines("skip_rows", skip_rows), comment or "", _header(header), time_format or "", _names(names),
-        boolean("transpose", transpose),
+        boolean("transpose", transpose), boolean("standardize", standardize),
         NumberOptions(decimal or "", thousands or "", tuple(str(code).strip() for code in codes)),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConstantSeriesWarning, InputError, warn
+from ..errors import ConstantSeriesWarning, InputError, ReadingWarning, warn
 from .arguments import MOST_STEPS, integer
 from .call import noticed, takes
 from .columns import SHOWN, counts, leaves_out, select, some
@@ -41,6 +41,7 @@ from .times import TimeChoice, choose_time, counters, is_time_name, moments_of, 
 from .unpack import Array, Table, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
+_SCALES = 10.0  # times as wide as another coordinate of a state
 _LARGEST = 2.0**1020  # distances and sums of some values are numbers still
 
 
@@ -290,6 +291,8 @@ def series_of(
             names = tuple(str(table.labels[i]) for i in picked)
     if kept and choice.moments is None and argument == "columns" and not table.settled and not table.headless:
         _tell_recordings_beside(table, {*kept, *choice.columns}, what)
+    if options.standardize:
+        values = _standardized(values)
     values = values.view()
     values.flags.writeable = False  # a view: the caller's own array stays writable
     units = {name: table.units[name] for name in names if name in table.units} if table.units else None
@@ -315,6 +318,14 @@ def series_of(
     out = replace(series, reading=reading)
     out.__dict__["extent"] = series.extent  # a pass over all values that need not be made again
     return out
+
+
+def _standardized(values: Array) -> Array:
+    """Each series less its mean, in units of its standard deviation; a constant one is 0."""
+    wide = values.astype(np.float64)
+    spread = np.nanstd(wide, axis=0)
+    scaled: Array = (wide - np.nanmean(wide, axis=0)) / np.where(spread > 0, spread, 1.0)
+    return scaled.astype(values.dtype)
 
 
 def _parts(time_column: Any, table: Table) -> Any:
@@ -556,6 +567,26 @@ def tell_state(data: Any, series: Series, what: str) -> None:
             f"{what}: its {series.n_series} columns ({some(series.names)}) are taken together as one state; for one "
             "series pass a column. state=[...] names the columns of a state, and embedded=True says that they are its "
             "coordinates, without lags"
+        )
+
+
+def tell_scales(series: Series, what: str) -> None:
+    """Warn where series that are one state together have other scales: the widest decides which states are near."""
+    if series.n_series < 2:
+        return
+    with np.errstate(invalid="ignore", over="ignore"):
+        spread = np.nanstd(series.values.astype(np.float64), axis=0)
+    spread = np.where(np.isfinite(spread) & (spread > 0), spread, np.nan)
+    if np.isnan(spread).all():
+        return
+    wide, narrow = int(np.nanargmax(spread)), int(np.nanargmin(spread))
+    ratio = float(spread[wide] / spread[narrow])
+    if ratio > _SCALES:
+        warn(
+            f"{what}: {series.names[wide]!r} varies {ratio:,.0f} times as much as {series.names[narrow]!r}, so that it "
+            "alone decides which states are near. Bring them to one scale: read_series(data, standardize=True) of "
+            "pyedmcl.io",
+            ReadingWarning,
         )
 
 

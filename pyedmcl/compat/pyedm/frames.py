@@ -80,7 +80,7 @@ def reals(value: Any, what: str, who: str) -> NDArray[np.float64]:
 def doubles(table: Any, who: str) -> NDArray[np.float64]:
     """The numbers of some columns. Raises InputError where they hold something else."""
     try:
-        values: NDArray[np.float64] = table.to_numpy().astype(np.float64)
+        values: NDArray[np.float64] = table.astype("Float64").to_numpy(np.float64, na_value=np.nan)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{who}: columns of the dataFrame hold something else than numbers ({error})") from None
     return values

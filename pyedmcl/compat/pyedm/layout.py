@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.date_forms import dates_of_texts
 from ...errors import InputError, warn
 from .frames import pandas
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def numeric_time(time: Any) -> Any:
-    """Times that can be computed with: numbers as they are, ISO 8601 text as times or dates.
+    """Times that can be computed with: numbers and dates as they are, texts as the dates or times of day they are.
 
     Raises
     ------
@@ -24,15 +25,13 @@ def numeric_time(time: Any) -> Any:
         They are something else.
     """
     first = time[0]
-    if isinstance(first, (int, float, np.integer, np.floating, datetime.time, datetime.datetime)):
+    if isinstance(first, (int, float, np.integer, np.floating, datetime.datetime, np.datetime64, np.timedelta64)):
         return time
     if isinstance(first, str):
-        for kind in (datetime.time, datetime.datetime):
-            try:
-                return np.array([kind.fromisoformat(text) for text in time])
-            except ValueError:
-                continue
-        raise InputError(f"the time {first!r} is no number and no ISO 8601 date or time; pass noTime=True")
+        dates = dates_of_texts(list(time))
+        if dates is None or dates.bad or dates.also:
+            raise InputError(f"the time {first!r} is no number, and no date that can be read; pass noTime=True")
+        return dates.values.astype(object)
     try:
         time[1] - time[0]
     except TypeError:
@@ -75,8 +74,10 @@ def times(task: Task, rows: NDArray[np.int64], shown: NDArray[np.bool_]) -> Any:
         return time[rows]
     step = time[1] - time[0]
     first = time[0]
-    kind = float if isinstance(first, (int, np.integer)) else type(first)
-    out = np.full(len(rows), np.nan, dtype=kind)
+    if isinstance(first, (np.datetime64, np.timedelta64)):
+        out = np.full(len(rows), np.array("NaT", time.dtype))
+    else:
+        out = np.full(len(rows), np.nan, dtype=float if isinstance(first, (int, np.integer)) else type(first))
     out[shown] = time[rows[shown]]
     shown_rows = np.flatnonzero(shown)
     for i in range(shown_rows[-1] + 1, len(rows)):

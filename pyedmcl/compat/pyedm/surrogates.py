@@ -59,7 +59,8 @@ def SurrogateData(
     if kind in _METHODS:
         drawn = surrogate(x, _METHODS[kind], n=numSurrogates)
         if kind == "ebisuzaki":  # pyEDM gives each the data's own standard deviation, and takes the mean out
-            drawn = (drawn - drawn.mean(axis=1, keepdims=True)) * (x.std() / drawn.std(axis=1, keepdims=True))
+            spread = np.nanstd(x) / np.nanstd(drawn, axis=1, keepdims=True)
+            drawn = (drawn - np.nanmean(drawn, axis=1, keepdims=True)) * spread
     elif kind == "seasonal":
         drawn = _seasonal(x, numSurrogates, alpha, smooth)
     else:

@@ -16,7 +16,7 @@ from ...data.condition import near_one, squares
 from ...data.dates import times_at
 from ...data.group_labels import take_groups
 from ...data.groups import Entries
-from ...data.series import as_series, check_embedding, require_rows, tell_constant
+from ...data.series import as_series, check_embedding, require_rows, tell_constant, tell_scales
 from ...device.select import DeviceNames
 from ...errors import InputError
 from ...io.optional import pandas_for
@@ -188,6 +188,7 @@ def multiview(
     if not used:
         raise InputError("exclude_target=True leaves no series to make views of; name others with columns=")
     require_rows(series, E=E, tau=tau, Tp=Tp, k=1)
+    tell_scales(series.part(*used), "data")
     names = [f"{series.names[c]}(t-{e * tau})" for c in used for e in range(E)]
     dims = len(used) if D is None else arguments.integer("D", D, 1)
     n_best = _check_views(dims, E, len(used), n_views)

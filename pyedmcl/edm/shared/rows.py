@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...data.group_labels import take_groups
 from ...data.groups import Groups, Layout
-from ...data.series import Series, as_series, require_rows, tell_state
+from ...data.series import Series, as_series, require_rows, tell_scales, tell_state
 from ...errors import InputError
 from . import arguments, ranges
 from .options import PredictionOptions
@@ -58,6 +58,7 @@ def library_of(lib: Any, options: PredictionOptions) -> tuple[Series, Groups | N
     series = as_series(rest, what="lib", columns=options.state, argument="state")
     if not options.embedded and options.state is None:
         tell_state(rest, series, "lib")
+    tell_scales(series, "lib")
     return series, groups
 
 
