@@ -150,6 +150,11 @@ class SharedBlocks:
         self._missed = self._look_seconds = 0.0
         self._looks = 0
 
+    @property
+    def at_work(self) -> bool:
+        """Whether this process computes any block now."""
+        return bool(self._mine)
+
     def _name(self, number: int) -> str:
         return f"{self._kind}-{number}"
 

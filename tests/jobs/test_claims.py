@@ -102,7 +102,7 @@ def test_what_ended_on_this_machine_is_taken_over_at_once(tmp_path, member):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     claimed_elsewhere(tmp_path, "block-1", replace(member.me, id="x", pid=ended.pid))
-    claimed_elsewhere(tmp_path, "block-2", replace(member.me, id="y", pid=os.getpid()))
+    claimed_elsewhere(tmp_path, "block-2", replace(member.me, id="y", pid=os.getppid()))
     assert member.me.place, "this test needs a machine that tells its boot and namespace of pids"
     assert member.take_over("block-1") and not member.take_over("block-2")
 

@@ -13,8 +13,8 @@ from cli_helpers import environment, inside, words
 from process_helpers import end_of
 
 import pyedmcl
-from pyedmcl.errors import InputError, Interrupted, StoreError, StoreForeignError, StoreMismatchError
-from pyedmcl.jobs.parts import covered, part_name, unpacked
+from pyedmcl.errors import InputError, Interrupted, PyedmclWarning, StoreForeignError, StoreMismatchError
+from pyedmcl.jobs.parts import covered, part_name
 from pyedmcl.recurrence import joined
 
 
@@ -78,15 +78,15 @@ def test_bands_are_joined_in_any_order_and_leftovers_do_not_count(one_device, tm
     for name, data in halves.items():
         (folder / name).write_bytes(data)
     assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, **options)) == whole
-    # A damaged one is removed, told of, and counted again.
+    # A damaged one is told of, and counted again.
     file = folder / part_name(4, 6)
     file.write_bytes(file.read_bytes()[:-40])
     for name in halves:
         (folder / name).unlink()
-    with pytest.raises(StoreError, match=r"part-4-6\.npz is damaged .* was removed: run the same command again"):
-        pyedmcl.rqa(x, checkpoint=folder, join=True, **options)
+    with pytest.warns(PyedmclWarning, match=r"part-4-6\.npz is damaged .* computed anew"):
+        assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, **options)) == whole
+    assert covered(folder)[4] == (4, 6)
     assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, **options)) == whole
-    assert unpacked(folder / part_name(4, 6))[0]["searched"] == []
 
 
 def test_joint_recurrence(one_device, tmp_path):
