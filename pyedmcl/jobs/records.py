@@ -120,13 +120,19 @@ def keep_answer(path: Path, question: str, answer: Mapping[str, Any], of: str) -
     """
     file = path / "rho" / ANSWERS / f"{_short_digest(question)}.json"
     durable.inner_folder(file.parent)
-    write_new(file, checked({question: dict(answer)}, of))
-    return _read_answers(file, of)[question]
+    write_new(file, checked({question: dict(answer)}, _answer_of(file, of)))
+    return _read_answers(file, _answer_of(file, of))[question]
 
 
 def kept_answer(path: Path, question: str, of: str) -> dict[str, Any] | None:
     """What :func:`keep_answer` has stored; None where nothing is."""
-    return _read_answers(path / "rho" / ANSWERS / f"{_short_digest(question)}.json", of).get(question)
+    file = path / "rho" / ANSWERS / f"{_short_digest(question)}.json"
+    return _read_answers(file, _answer_of(file, of)).get(question)
+
+
+def _answer_of(file: Path, of: str) -> str:
+    """To what the file of an answer belongs: to a run, and to the question by which it is named."""
+    return f"{of} {file.stem}"
 
 
 def _short_digest(question: str) -> str:
@@ -139,7 +145,8 @@ def read_answers(path: Path, of: str) -> dict[str, dict[str, Any]]:
     with contextlib.suppress(FileNotFoundError):
         for name in sorted(durable.names_in(path / "rho" / ANSWERS)):
             if is_answer(name):
-                answers |= _read_answers(path / "rho" / ANSWERS / name, of)
+                file = path / "rho" / ANSWERS / name
+                answers |= _read_answers(file, _answer_of(file, of))
     return answers
 
 
