@@ -78,9 +78,9 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
             f"run: {len(store.pending())} of "
             f"{store.n_blocks} blocks count as not done, and their {gap}, until the same command is run again"
         )
-    if store._done.entries and not layout.is_described(path, store.manifest):
+    if not layout.is_described(path, store.manifest):
         warn(
-            f"{path / 'rho' / zarr3.METADATA} is damaged: what is read here is right, other readers of Zarr may be "
-            "misled. Running the same command again mends it."
+            f"{path / 'rho' / zarr3.METADATA} is damaged or missing: what is read here is right, other readers of Zarr "
+            "may be misled. Running the same command again mends it."
         )
     return store

@@ -54,6 +54,12 @@ class StoredMap:
         self._done = Finished(path, self._chunks, self.n_blocks, manifest.identity)
         self._mutex = threading.Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied as the folder that it is, which is opened again to be read."""
+        from .opening import open_store
+
+        return open_store, (os.path.abspath(self.path),)
+
     @property
     def _writable(self) -> bool:
         """Whether this process writes it."""

@@ -150,7 +150,9 @@ def test_folders_of_files_of_several_runs(job, runs_of, tmp_path):
             else:
                 right = [answer for answer in runs.answers.values() if part_of(found, answer)]
                 assert right, f"{done}: opened, and wrong"
-                assert told or "part" in str(done) or any(same(found, answer) for answer in right), f"{done}: no word"
+                whole = any(same(found, answer) for answer in right)
+                empty = all(np.isnan(found[name]).all() for name in found if name != "E")  # as if just begun
+                assert told or whole or empty or "part" in str(done), f"{done}: no word"
                 tally.count(f"mixed folders of {job}, opened", "right")
         try:
             found = runs.call(copy)
