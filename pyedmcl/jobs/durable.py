@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import stat
 import sys
 import zlib
 from dataclasses import dataclass
@@ -202,6 +203,8 @@ class Lease:
         while self._descriptor < 0:
             descriptor = os.open(self._path, _OPEN, 0o666)
             try:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise StoreError(f"{self._path} is a pipe or a device, and no lock of pyedmcl: remove it")
                 if not _try_lock(descriptor):
                     raise StoreError(
                         f"{self._path.parent} is being written by another run ({_holder(descriptor)}): "

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, StoreError, warn
+from ..errors import InputError, StoreError, StoreForeignError, warn
 from . import durable, layout, records, zarr3
 from .chunks import EdgeChunks, chunks_of
 from .finished import Finished
@@ -56,9 +56,7 @@ class StoredMap:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled and copied as the folder that it is, which is opened again to be read."""
-        from .opening import open_store
-
-        return open_store, (os.path.abspath(self.path),)
+        return _opened_again, (type(self), os.path.abspath(self.path))
 
     @property
     def _writable(self) -> bool:
@@ -239,3 +237,13 @@ class StoredMap:
 
     def _unreadable(self, block: int, error: OSError) -> StoreError:
         return StoreError(f"block {block} of {self.path} cannot be read ({error.strerror}): check the disk")
+
+
+def _opened_again(kind: type[StoredMap], path: str) -> StoredMap:
+    """A result that was pickled. Raises StoreForeignError where it is not there any more."""
+    attributes = layout.read_attributes(Path(path))
+    if attributes is None:
+        raise StoreForeignError(f"{path}: the result whose folder this was is not there any more")
+    store = kind(Path(path), layout.read_manifest(Path(path), attributes))
+    store._done.load()
+    return store

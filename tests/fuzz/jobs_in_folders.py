@@ -75,7 +75,8 @@ JOBS = {
         _of(pyedmcl.ccm_matrix, "out", [
             (X, CCM), (Y, CCM), (X, {**CCM, "seed": 2}), (X[:, :15], CCM), (X, {**CCM, "join": True}),
             (X, {**CCM, "lib_sizes": [12, 30]}),
-        ]), fields("rho"), pyedmcl.open_ccm_matrix, fills=True, resumes=True,
+        ]), lambda found: {f"size {size}": rho for size, rho in zip(found.lib_sizes, found.rho, strict=True)},
+        pyedmcl.open_ccm_matrix, fills=True, resumes=True,
     ),
     "recurrence": Job(
         _of(pyedmcl.rqa, "checkpoint", [
