@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
+import math
 import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .errors import InputError, OutputError, PyedmclError, StoreWriteError, shown
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: Every file of ours that is not part of a result starts so; a folder that holds only such names counts as empty.
 PRIVATE_PREFIX = ".pyedmcl-"
@@ -21,6 +27,8 @@ TEMPORARY_PREFIX = PRIVATE_PREFIX + "tmp-"
 #: Errors by which a file system says that it has no such service (Lustre without flock, some FUSE mounts).
 NOT_OFFERED = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_PLAIN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 _AGAIN = ", or name another place, and do the same again; a file that was there before is unchanged"
 _LONGEST = 200  # bytes of a name that a temporary name can hold beside its own part; most file systems allow 255
 
@@ -56,6 +64,92 @@ def explained(what: str, advice: str) -> Iterator[None]:
         raise write_failure(what, advice, error) from error
 
 
+def kind_of(mode: int) -> str | None:
+    """What an entry of a folder is, in words, where it is neither a file nor a folder; None for these two."""
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return "a link" if stat.S_ISLNK(mode) else "a pipe, a socket or a device"
+
+
+def open_plain(path: Path) -> int:
+    """Open a file of ours to read. A link is not followed, and nobody is waited for at the other end of a pipe.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is nothing.
+    OSError
+        It is no file, or cannot be read.
+    """
+    try:
+        descriptor = os.open(path, _PLAIN)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
+            raise OSError(errno.EINVAL, "it is a link or a socket, which is not followed", str(path)) from error
+        raise
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is no file", str(path))
+
+
+def read_plain(path: Path) -> bytes:
+    """The content of a file of ours; errors as for :func:`open_plain`."""
+    with os.fdopen(open_plain(path), "rb") as file:
+        return file.read()
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int | Path]:
+    """A folder that is no link, so that what is done with its descriptor is done in it and nowhere else."""
+    if sys.platform == "win32":  # where folders cannot be opened
+        if folder.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, "it is a link", str(folder))
+        yield folder
+        return
+    try:
+        descriptor = os.open(folder, _FOLDER)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotADirectoryError(errno.ENOTDIR, "it is a link", str(folder)) from error
+        raise
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def names_in(folder: Path) -> list[str]:
+    """Names of the entries of a folder of ours. Raises NotADirectoryError for a link, OSError as the system does."""
+    with _opened(folder) as opened:
+        return os.listdir(opened)
+
+
+def remove_from(folder: Path, ours: Callable[[str], bool]) -> list[str]:
+    """Remove the files of a folder whose names are ``ours``; a folder that is a link, or not there, is left alone.
+
+    Returns
+    -------
+    list of str
+        What is left: names of others, folders, and what cannot be removed.
+    """
+    left = []
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), _opened(folder) as opened:
+        for name in sorted(os.listdir(opened)):
+            try:
+                if not ours(name):
+                    left.append(name)
+                elif isinstance(opened, int):
+                    os.unlink(name, dir_fd=opened)
+                else:
+                    os.unlink(opened / name)
+            except FileNotFoundError:
+                pass
+            except OSError:
+                left.append(name)
+    return left
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames and new names in ``folder`` survive a power cut."""
     if sys.platform == "win32":  # a folder cannot be opened there; NTFS journals names itself
@@ -82,12 +176,25 @@ def temporary_name(name: str) -> str:
     return f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}-{shown}"
 
 
+def _require_replaceable(path: Path) -> None:
+    """Raise OSError where something is that a file must not take the place of."""
+    for look in (os.lstat, os.stat):
+        try:
+            mode = look(path).st_mode
+        except OSError:  # nothing is there, or a link that leads nowhere
+            return
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+            raise OSError(errno.EINVAL, f"it is {kind}, which no file replaces", str(path))
+
+
 @contextmanager
 def draft(path: Path) -> Iterator[IO[bytes]]:
     """A new file beside ``path``, which takes its place if the block ends well and is removed otherwise.
 
     ``path`` is seen either as before or whole, also after a power cut. The file is made exclusively, so that a link or
-    a file which somebody has put there is never written to; a link at ``path`` itself is replaced, not followed.
+    a file which somebody has put there is never written to; a link at ``path`` itself is replaced, not followed. What
+    is no file (a device, a pipe, or a link to one) is never replaced.
 
     Parameters
     ----------
@@ -104,6 +211,7 @@ def draft(path: Path) -> Iterator[IO[bytes]]:
     OSError
         As the system gives it; ``path`` is as before.
     """
+    _require_replaceable(path)
     # The same folder: os.replace is atomic within one file system only.
     temporary = path.with_name(temporary_name(path.name))
     descriptor = os.open(temporary, _NEW, 0o666)
@@ -253,3 +361,48 @@ def writing(path: Path, what: str = "the file") -> Iterator[IO[bytes]]:
     """
     with explained(f"{path}: {what} could not be written", _AGAIN), draft(path) as handle:
         yield handle
+
+
+def stored_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A member of an archive of ours, none of which is compressed: it takes no more memory than the file has bytes.
+
+    Raises
+    ------
+    KeyError
+        There is none of that name.
+    BadZipFile
+        It is compressed, or damaged.
+    """
+    member = archive.getinfo(name)
+    if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+        raise zipfile.BadZipFile(f"{name} is compressed, which pyedmcl never does")
+    assert archive.fp is not None
+    if member.file_size > archive.fp.seek(0, os.SEEK_END):
+        raise zipfile.BadZipFile(f"{name} is to be longer than the whole file")
+    return archive.read(member)
+
+
+def array_of(data: bytes) -> NDArray[Any]:
+    """An array from the bytes of an .npy file, which hold exactly what its head says.
+
+    Raises
+    ------
+    ValueError
+        They hold less or more, or objects of Python.
+    """
+    import numpy as np
+    from numpy.lib import format as npy
+
+    stream = io.BytesIO(data)
+    version = npy.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"version {version} of its array is not known")
+    read_head = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read_head(stream)
+    n = math.prod(shape)
+    if min(shape, default=0) < 0 or n * max(dtype.itemsize, 1) > len(data) or (
+        not dtype.hasobject and n * dtype.itemsize != len(data) - stream.tell()
+    ):
+        raise ValueError(f"an array of shape {shape} and type {dtype} does not take {len(data)} bytes")
+    stream.seek(0)
+    return np.asarray(npy.read_array(stream, allow_pickle=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
@@ -80,7 +79,7 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
     StoreWriteError
         If the file cannot be written; a file that was there is kept then.
     """
-    from ..io.cells import text_cell
+    from ..io.cells import row_writer, text_cell
 
     check_table(path)
     suffix = path.suffix.lower()
@@ -88,7 +87,7 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
         text = json.dumps([dict(zip(header, plain(list(row)), strict=True)) for row in rows], indent=1) + "\n"
     else:
         memory = io.StringIO(newline="")
-        writer = csv.writer(memory, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+        writer = row_writer(memory, "\t" if suffix == ".tsv" else ",")
         writer.writerow(map(text_cell, header))
         for row in rows:
             writer.writerow(["NaN" if cell != cell else text_cell(cell) for cell in row])

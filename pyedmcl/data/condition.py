@@ -27,6 +27,10 @@ MOST_EXPONENT = 1000  # 2**1000 and 2**-1000 are numbers with all their digits, 
 FAR_EXPONENT = 100  # beyond it, products of some numbers may vanish or overflow
 _BLOCK = 1 << 20  # numbers that are looked at together
 _SAMPLE = 1000
+# Of sorted values, the span of so many neighbours is compared with what rounding changes: levels that hold fewer are
+# not told apart. Where rounding is a larger share of it than this, for a larger share of values than that, other
+# neighbours are found: skills change by 0.001 and more. Of usual data of any shape it is 1e-5 at most.
+_LEVEL, _LOST, _VALUES_LOST = 1 / 100, 1e-2, 0.05
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,20 @@ def condition(
     known : (ndarray, ndarray), optional
         Extent of each series, where it has been found before.
     quiet : bool
-        Say nothing of outliers: what float32 cannot decide is decided otherwise.
+        Say nothing of outliers and levels: what float32 cannot decide is decided otherwise.
     """
     target = np.dtype(dtype)
     low, high, gaps = bounds(values, known)
     # Where digits will be lost, the fewest are if the bulk of the values lies around zero.
-    shift = _middles(values, target) if target.itemsize < values.dtype.itemsize else np.zeros(values.shape[1])
+    shift, lost = np.zeros(values.shape[1]), np.zeros(values.shape[1], bool)
+    if target.itemsize < values.dtype.itemsize:
+        shift, lost = _middles(values, target)
+    if lost.any() and not quiet:
+        warn(
+            f"{np.count_nonzero(lost)} series with values on levels so far apart, or so unevenly spread, that "
+            f"{target.name} loses digits by which neighbours are found: use dtype='float64', or bring the levels "
+            "together"
+        )
     offset = shift != 0
     reach = np.maximum(np.abs(low - shift), np.abs(high - shift))
     scaled = (reach > _LARGEST) | ((reach > 0) & (reach < _SMALLEST))
@@ -100,9 +112,12 @@ def _parts(values: NDArray[Any]) -> list[slice]:
     return [slice(a, a + step) for a in range(0, values.shape[1], step)]
 
 
-def _middles(values: NDArray[Any], target: np.dtype[Any]) -> NDArray[np.float64]:
-    """The median of each series, or of a sample of its rows; 0 where a shorter type holds the series as it is."""
-    out = np.zeros(values.shape[1])
+def _middles(values: NDArray[Any], target: np.dtype[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The median of each series, or of a sample of its rows, and whether digits that neighbours need are lost then.
+
+    0 and False where a shorter type holds the series as it is.
+    """
+    out, lost = np.zeros(values.shape[1]), np.zeros(values.shape[1], bool)
 
     def find(part: slice) -> None:
         x = values[:, part]
@@ -114,12 +129,26 @@ def _middles(values: NDArray[Any], target: np.dtype[Any]) -> NDArray[np.float64]
         gapless = np.flatnonzero(~exact & ~gaps)
         if gapless.size:
             out[part.start + gapless] = _medians(sample[gapless])
+            lost[part.start + gapless] = _loses(sample[gapless], out[part.start + gapless], target)
         for each in np.flatnonzero(~exact & gaps):
             present = sample[each][~np.isnan(sample[each])]
-            out[part.start + each] = np.median(present) if present.size else 0.0
+            if present.size:
+                out[part.start + each] = np.median(present)
+                lost[part.start + each] = _loses(present[None], out[part.start + each], target)[0]
 
     side_by_side(find, _parts(values))
-    return out
+    return out, lost
+
+
+def _loses(rows: NDArray[Any], middles: NDArray[np.float64], target: np.dtype[Any]) -> NDArray[np.bool_]:
+    """Whether rounding to a type changes which values of a series (series, values) are near each other."""
+    near = max(int(_LEVEL * rows.shape[1]), 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        away = np.sort(rows, axis=1) - np.reshape(middles, (-1, 1))
+        span = away[:, 2 * near :] - away[:, : -2 * near]
+    rounded = np.abs(away[:, near:-near]) * (np.finfo(target).eps / 2)
+    found: NDArray[np.bool_] = ((rounded > _LOST * span) & (span > 0)).sum(axis=1) > _VALUES_LOST * rows.shape[1]
+    return found
 
 
 def _held(values: NDArray[Any], target: np.dtype[Any], axis: int) -> NDArray[np.bool_]:

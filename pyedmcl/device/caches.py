@@ -11,6 +11,8 @@ import atexit
 import contextlib
 import os
 import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,7 @@ from ..errors import warn
 # What loopy reads while it is imported.
 _KEEP_NOTHING = ("LOOPY_NO_CACHE", "CG_NO_CACHE")
 _told = False
+_shared: set[Path] = set()  # of which that was told
 
 
 def usable(folder: Path) -> bool:
@@ -29,9 +32,37 @@ def usable(folder: Path) -> bool:
     try:
         while not os.path.lexists(folder) and folder.parent != folder:
             folder = folder.parent
-        return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+        # The administrator has access to folders such as /proc, in which no file can be made for all that.
+        if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+            with tempfile.TemporaryFile(dir=folder):
+                return True
     except (OSError, ValueError):
+        pass
+    return False
+
+
+def private(folder: Path) -> bool:
+    """Whether only this user or the administrator can have put anything into a folder from which programs are loaded.
+
+    A folder that is not there is made so.
+    """
+    if sys.platform == "win32":  # where the user's folders are the user's own
+        return True
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = os.lstat(folder)
+    except OSError:
         return False
+    own = status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if stat.S_ISDIR(status.st_mode) and own:
+        return True
+    if folder not in _shared:
+        _shared.add(folder)
+        warn(
+            f"{folder} is not used, since others may write there or it is a link, and what is loaded from it could be "
+            "theirs: remove it, or set PYEDMCL_CACHE_DIR to a folder of your own"
+        )
+    return False
 
 
 def others_usable() -> bool:
@@ -67,7 +98,7 @@ def for_runtimes() -> Iterator[None]:
         yield
         return
     folder = config.current().cache_dir / "pocl"
-    if not usable(folder):
+    if not usable(folder) or not private(folder):
         try:
             folder = Path(tempfile.mkdtemp(prefix="pyedmcl-"))
         except OSError:  # there is no place at all

@@ -3,7 +3,8 @@
 A file holds the SHA-256 of its payload and the payload, which is the binary that the driver gave for one device. The
 file name is a digest of everything the binary depends on: the text, the compiler options, the device, its driver and,
 for a processor, its instruction sets. A file that is damaged or that the driver refuses is as good as none: the program
-is compiled again. The folder belongs to the user (``PYEDMCL_CACHE_DIR``) and may be deleted at any time.
+is compiled again. The folder belongs to the user (``PYEDMCL_CACHE_DIR``) and may be deleted at any time; one in which
+others may write is not used.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import config
+from ..files import read_plain
+from . import caches
 from .info import DeviceInfo
 
 _FORMAT = b"pyedmcl program 1\n"
@@ -41,8 +44,10 @@ class ProgramCache:
 
     def load(self, source: str, options: Sequence[str]) -> bytes | None:
         """The binary that was kept for this text and these options, or None."""
+        if not self._folder.exists() or not caches.private(self._folder):
+            return None
         with contextlib.suppress(OSError):
-            data = self._path(source, options).read_bytes()
+            data = read_plain(self._path(source, options))
             head = len(_FORMAT)
             digest, payload = data[head : head + _DIGEST_BYTES], data[head + _DIGEST_BYTES :]
             if data.startswith(_FORMAT) and hashlib.sha256(payload).digest() == digest:
@@ -52,8 +57,9 @@ class ProgramCache:
     def keep(self, source: str, options: Sequence[str], binary: bytes) -> None:
         """Keep a binary; a folder that cannot be written only means that the next process compiles again."""
         path = self._path(source, options)
+        if not caches.private(self._folder):
+            return
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
             try:
                 with os.fdopen(handle, "wb") as stream:

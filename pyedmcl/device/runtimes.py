@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import hashlib
 import os
 import re
@@ -177,10 +178,19 @@ def write_folder(root: Path, entries: Mapping[str, str]) -> Path:
 
     Its name is a digest of the environment and of the content. So a folder never changes, two environments or
     settings never meet in one, and processes that start together may write it at the same time.
+
+    Raises
+    ------
+    OSError
+        It cannot be written, others may write there, or it holds other runtimes.
     """
     text = repr((sys.prefix, sorted(entries.items())))
     folder = root / hashlib.sha256(text.encode()).hexdigest()[:16]
-    folder.mkdir(parents=True, exist_ok=True)
+    if not (caches.private(root) and caches.private(folder)):
+        raise PermissionError(errno.EPERM, "others may write there", str(folder))
+    others = {file.name for file in folder.iterdir() if file.suffix == ".icd"}.difference(entries)
+    if others:  # a loader takes all that is there
+        raise FileExistsError(errno.EEXIST, f"{', '.join(sorted(others))} should not be there", str(folder))
     for name, library in entries.items():
         target = folder / name
         if _first_line(target) == library:

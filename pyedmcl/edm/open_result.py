@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import InputError, StoreForeignError
 from ..files import path_of
 from ..io.saved import read_result
-from ..jobs.ownership import IDENTITY
+from ..jobs.ownership import IDENTITY, digest_in, require_plain
 from ..jobs.zarr3 import METADATA
 from .causes.causal_network_result import NETWORK_FILE
 from .ccm.ccm_matrix import open_ccm_matrix
@@ -70,11 +70,12 @@ def open_result(path: str | os.PathLike[str]) -> Any:
         raise InputError(f"{place}: there is no such file or folder")
     if not place.is_dir():
         return read_result(place)
+    require_plain(place)
     if (place / METADATA).exists():
         return open_xmap(place)
     saved = saved_in(place)
     if saved is not None:
-        return read_result(saved)
+        return read_result(saved, of=digest_in(place))
     if is_grid(place):
         return open_xmap_grid(place)
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import json
+import os
+import stat
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +16,7 @@ import numpy as np
 
 from ..data.columns import some
 from ..data.unpack import Array, Table, of_array
-from ..errors import InputError
+from ..errors import InputError, shown
 from .optional import need
 
 
@@ -89,9 +91,12 @@ def read_hdf5(path: Path, dataset: str | None, time_column: Any, what: str) -> T
 def read_zarr(path: Path, dataset: str | None, time_column: Any, what: str) -> Table:
     """Read a Zarr array, or an array of a Zarr group."""
     zarr = need("zarr", "reading Zarr")
-    _refuse_code(path, what)
+    _require_plain_zarr(path, what)
     try:
-        node = zarr.open(str(path), mode="r")
+        # A store of this folder and nothing else: a text may be taken for an address, or for the folder of an N5.
+        local = getattr(zarr.storage, "LocalStore", None)
+        store = zarr.storage.DirectoryStore(str(path)) if local is None else local(path, read_only=True)
+        node = zarr.open(store, mode="r")
     except Exception as error:  # zarr's own errors differ between its versions
         raise InputError(f"{what}: cannot be read as Zarr ({type(error).__name__}: {error})") from error
     if hasattr(node, "shape"):
@@ -103,15 +108,64 @@ def read_zarr(path: Path, dataset: str | None, time_column: Any, what: str) -> T
     return _read(entries, dataset, time_column, what)
 
 
-def _refuse_code(path: Path, what: str) -> None:
-    """Refuse arrays that a codec would unpickle, which runs whatever code the file holds."""
-    for name in (".zarray", ".zmetadata", "zarr.json"):
-        for file in path.rglob(name):
-            if re.search(rb'"[\w.]*pickle[\w.]*"', file.read_bytes(), re.IGNORECASE):
+#: Codecs that turn bytes into numbers and texts, and nothing else. Others may run code (pickle) or load plug-ins.
+_CODECS = frozenset({
+    "adler32", "astype", "base64", "bitround", "blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "fixedscaleoffset",
+    "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "lzma", "packbits", "pcodec", "quantize",
+    "sharding_indexed", "shuffle", "transpose", "vlen-bytes", "vlen-utf8", "zlib", "zstd",
+})  # fmt: skip
+# Where a description names codecs, in versions 2 and 3 of the format and in the configuration of a shard.
+_CODEC_KEYS = ("compressor", "filters", "codecs", "index_codecs")
+_DESCRIPTIONS = (".zarray", ".zgroup", ".zmetadata", "zarr.json")
+
+
+def _require_plain_zarr(path: Path, what: str) -> None:
+    """Refuse a folder whose codecs may run code, or that leads elsewhere by links.
+
+    Raises
+    ------
+    InputError
+        A codec is none of :data:`_CODECS`, a description is no JSON, or an entry is neither a file nor a folder.
+    """
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            mode = os.lstat(os.path.join(folder, name)).st_mode
+            if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                kind = "a link" if stat.S_ISLNK(mode) else "neither a file nor a folder"
+                place = Path(folder, name).relative_to(path)
+                raise InputError(f"{what}: {place} is {kind}, which is not followed; copy the arrays themselves there")
+        for name in _DESCRIPTIONS:
+            if name in files:
+                file = Path(folder, name)
+                try:
+                    _require_known_codecs(json.loads(file.read_bytes()), what, str(file.relative_to(path)))
+                except (ValueError, RecursionError) as error:
+                    if isinstance(error, InputError):
+                        raise
+                    raise InputError(f"{what}: {file.relative_to(path)} is no JSON ({error})") from error
+
+
+def _require_known_codecs(described: Any, what: str, file: str) -> None:
+    """Check the codecs of a description, and of those of arrays that the description of a group holds."""
+    if not isinstance(described, dict):
+        return
+    for key in _CODEC_KEYS:
+        named = described.get(key)
+        for codec in named if isinstance(named, list) else [named]:
+            name = codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec
+            # The third version of the format calls some codecs of the second one "numcodecs.zlib".
+            if isinstance(name, str) and name.removeprefix("numcodecs.") in _CODECS:
+                if isinstance(codec, dict):
+                    _require_known_codecs(codec.get("configuration"), what, file)
+            elif codec is not None:
                 raise InputError(
-                    f"{what}: {file.name} asks for the codec pickle, which would run code from the file; store numbers "
-                    "with another codec"
+                    f"{what}: {file} asks for the codec {shown(name)}, which is not known to be free of code; store "
+                    "the numbers with another one, such as zstd or blosc"
                 )
+    inner = described.get("consolidated_metadata")
+    for within in (described.get("metadata"), inner.get("metadata") if isinstance(inner, dict) else None):
+        for one in within.values() if isinstance(within, dict) else ():
+            _require_known_codecs(one, what, file)
 
 
 def _walk(group: Any, prefix: str, entries: dict[str, Entry]) -> None:

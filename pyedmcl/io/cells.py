@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import csv
+from typing import IO, Any
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -18,6 +19,30 @@ def text_cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value):
         return f"'{value}"
     return value
+
+
+class _Rows:
+    """Takes rows that end in both characters of a line break, and ends them otherwise."""
+
+    def __init__(self, handle: IO[str], end: str) -> None:
+        self._handle, self._end = handle, end
+
+    def write(self, row: str) -> int:
+        return self._handle.write(row.removesuffix("\r\n") + self._end)
+
+
+def row_writer(handle: IO[str], separator: str = ",", end: str = "\n") -> Any:
+    """A ``csv.writer`` that quotes cells with a line break of any kind; by itself it quotes what a row ends in only.
+
+    Examples
+    --------
+    >>> import io
+    >>> memory = io.StringIO()
+    >>> _ = row_writer(memory).writerow(["a\\rb", "c"])
+    >>> memory.getvalue()
+    '"a\\rb",c\\n'
+    """
+    return csv.writer(_Rows(handle, end), delimiter=separator, lineterminator="\r\n")
 
 
 def _is_number(text: str) -> bool:

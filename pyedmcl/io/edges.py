@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import zipfile
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..files import output_path, writing
-from .cells import text_cell
+from .cells import row_writer, text_cell
 from .export import Ends, checked_map, row_blocks, text_of, write_members
 from .optional import need
 from .roles import ROLES, roles
@@ -282,7 +281,7 @@ def _pieces(parts: Parts) -> Iterator[NDArray[Any]]:
 
 def _write_text(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: Any, attrs: Any) -> None:
     with text_of(draft) as handle:
-        writer = csv.writer(handle, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+        writer = row_writer(handle, "\t" if suffix == ".tsv" else ",")
         writer.writerow(EDGE_COLUMNS)
         writer.writerows(map(text_cell, edge.row()) for edge in _rows(parts, names, E))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -17,7 +16,7 @@ from ..data.unpack import Array
 from ..errors import InputError
 from ..files import output_path, writing
 from ..launch.progress import report_progress
-from .cells import text_cell
+from .cells import row_writer, text_cell
 from .labels import COMMON
 from .optional import need
 
@@ -109,11 +108,11 @@ def _write_text(draft: File, suffix: str, rho: Any, names: Ends, dims: Array, at
     cells_of_names = [text_cell(name) for name in names.libraries]
     with text_of(draft) as handle:
         header = ["library", *map(text_cell, names.targets)]
-        csv.writer(handle, delimiter=separator, lineterminator="\n").writerow(header)
+        row_writer(handle, separator).writerow(header)
         for start, block in row_blocks(rho):
             for i, row in enumerate(block):
                 cells = separator.join(row.astype(np.str_).tolist()).replace("nan", "NaN")
-                csv.writer(handle, delimiter=separator, lineterminator=separator).writerow([cells_of_names[start + i]])
+                row_writer(handle, separator, separator).writerow([cells_of_names[start + i]])
                 handle.write(cells + "\n")
 
 

@@ -17,14 +17,14 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError
-from ..files import output_path, path_of, writing
+from ..files import array_of, output_path, path_of, stored_member, writing
 from .portable import Decoder, Encoder, UnknownError
 
 SUFFIX = ".edm"
 FORMAT = 1
 _KIND = "pyedmcl result"
 _DESCRIPTION = "result.json"
-_SUM = "sha256"
+_SUM, _OF = "sha256", "of"
 
 
 class _Summed:
@@ -41,8 +41,15 @@ class _Summed:
         return self._state.hexdigest()
 
 
-def save_result(result: Any, path: Any) -> Path:
+def save_result(result: Any, path: Any, *, of: str | None = None) -> Path:
     """Write a result, whole or not at all.
+
+    Parameters
+    ----------
+    result : object
+    path : path
+    of : str, optional
+        Digest of the run to whose folder it belongs.
 
     Raises
     ------
@@ -59,6 +66,8 @@ def save_result(result: Any, path: Any) -> Path:
     with writing(place, "the result") as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
         sums = {name: _write_array(archive, name, array) for name, array in encoder.arrays.items()}
         description = {"kind": _KIND, "format": FORMAT, "version": __version__, "content": content, "arrays": sums}
+        if of is not None:
+            description[_OF] = of
         text = json.dumps({**description, _SUM: _digest(description)}, indent=1, allow_nan=False)
         archive.writestr(zipfile.ZipInfo(_DESCRIPTION), text.encode())
     return place
@@ -77,8 +86,8 @@ def _digest(description: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_result(path: Any) -> Any:
-    """Read what :func:`save_result` wrote.
+def read_result(path: Any, *, of: str | None = None) -> Any:
+    """Read what :func:`save_result` wrote; with ``of``, for the run with that digest.
 
     Raises
     ------
@@ -87,14 +96,14 @@ def read_result(path: Any) -> Any:
     StoreForeignError
         It is no result of ours.
     StoreMismatchError
-        Another version of pyedmcl wrote it, in a format that this one does not know.
+        Another version of pyedmcl wrote it, in a format that this one does not know; or it is of another run.
     StoreError
         It is damaged, or cannot be read.
     """
     place = path_of(path)
     try:
         with zipfile.ZipFile(place) as archive:
-            return _read(archive, place)
+            return _read(archive, place, of)
     except FileNotFoundError as error:
         raise InputError(f"{place}: there is no such file") from error
     except (StoreError, UnknownError) as error:
@@ -114,10 +123,10 @@ def _damaged(place: Path, why: str) -> StoreError:
     return StoreError(f"{place} is damaged ({why}): bring it back from a copy, or save the result again")
 
 
-def _read(archive: zipfile.ZipFile, place: Path) -> Any:
+def _read(archive: zipfile.ZipFile, place: Path, of: str | None) -> Any:
     if _DESCRIPTION not in archive.namelist():
         raise StoreForeignError(f"{place} is no result that pyedmcl saved (it holds no {_DESCRIPTION})")
-    description = json.loads(archive.read(_DESCRIPTION))
+    description = json.loads(stored_member(archive, _DESCRIPTION))
     if not isinstance(description, dict) or description.get("kind") != _KIND:
         raise StoreForeignError(f"{place} is no result that pyedmcl saved")
     if description.get("format") != FORMAT:
@@ -128,19 +137,16 @@ def _read(archive: zipfile.ZipFile, place: Path) -> Any:
     stored = description.pop(_SUM, None)
     if stored != _digest(description):
         raise _damaged(place, "the checksum of its description differs")
+    if of is not None and description.get(_OF) != of:
+        raise StoreMismatchError(
+            f"{place} belongs to another run than the other files of its folder: run the same command again, which "
+            "writes it anew, or open the file from another folder"
+        )
 
     def array(name: str) -> NDArray[Any]:
-        data = archive.read(f"{name}.npy")
+        data = stored_member(archive, f"{name}.npy")
         if hashlib.sha256(data).hexdigest() != description["arrays"][name]:
             raise _damaged(place, f"the checksum of {name} differs")
-        values: NDArray[Any] = _parsed(data)
-        return values
+        return array_of(data)
 
     return Decoder(array).result(description["content"])
-
-
-def _parsed(data: bytes) -> NDArray[Any]:
-    """An array from the bytes of an .npy file, which it keeps instead of copying them."""
-    import io
-
-    return np.asarray(npy.read_array(io.BytesIO(data), allow_pickle=False))

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import re
 import secrets
-import shutil
 import socket
 import threading
 import time
@@ -23,14 +24,23 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..errors import StoreError
-from ..files import write_new
-from . import durable
+from ..errors import StoreError, StoreForeignError, warn
+from ..files import PRIVATE_PREFIX, read_plain, write_new
+from . import durable, layout
 from .manifest import now
-from .watch import FOLDER, GONE, MEMBER, Holder, Watch, place
+from .ownership import IDENTITY
+from .watch import FOLDER, GONE, LIVING, MEMBER, Holder, Watch, place
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _RENEWALS = 4  # of a claim within its lifetime
+_TELL_SECONDS = 60.0  # after which it is said for whom this process waits
+# Names in the folder of those who share: claims of members, of blocks, bands and steps, and of what one does for all.
+_STAGE = r"E(?:-[0-9a-f]+)?|round-\d+"
+_OURS = re.compile(
+    rf"member-.+|gone-[0-9a-f]+|setup|journals|seed|{re.escape(PRIVATE_PREFIX)}.*|"
+    rf"(block|band|\d{{3,}}-\w+|{_STAGE})-\d+(-again)?"
+)
+_OF_A_STAGE = re.compile(rf"part-\d+-\d+\.npz|{re.escape(IDENTITY)}")
 
 
 def require_alone(path: Path) -> None:
@@ -43,7 +53,7 @@ def require_alone(path: Path) -> None:
     StoreError
         Somebody works there.
     """
-    watch = Watch(path / FOLDER)
+    watch, waiting = Watch(path / FOLDER), Waiting(path)
     while left := [name for name in watch.members() if watch.stale(name) is None]:
         holders = [holder for name in left if (holder := watch.alive(name)) is not None]
         if holders:
@@ -52,12 +62,58 @@ def require_alone(path: Path) -> None:
                 f"{path} is being written by joined runs ({shown}): join them (join=True, --join), wait until they "
                 "end, stop them, or choose another output path"
             )
-        time.sleep(0.2)
+        waiting.pause(watch, left[0], most=0.2)
+
+
+class Waiting:
+    """Somebody waits for others, at first briefly; after a minute it is told for whom.
+
+    Parameters
+    ----------
+    path : Path
+        The folder that is shared.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._begun, self._seconds, self._told = path, time.monotonic(), 0.01, False
+
+    def pause(self, watch: Watch, name: str, most: float = 0.5) -> None:
+        """Wait for who holds the claim ``name``."""
+        time.sleep(self._seconds)
+        self._seconds = min(2 * self._seconds, most)
+        self.tell(watch, name)
+
+    def tell(self, watch: Watch, name: str) -> None:
+        """Say once, after a minute, who is waited for."""
+        if self._told or time.monotonic() - self._begun < _TELL_SECONDS:
+            return
+        claim = watch.look(name)
+        if claim is not None:
+            self._told = True
+            holder = claim[0]
+            who = str(holder) if holder.id else "a process that has not said its name"
+            warn(
+                f"{self._path}: this process waits for {who}, which holds {watch.folder / name}; if that process is "
+                f"gone, it is taken over {holder.lifetime:.3g} seconds after its last sign of life"
+            )
 
 
 def remove_claims(path: Path) -> None:
     """Remove what lost processes have left of sharing a folder, after :func:`require_alone`."""
-    _remove(path / FOLDER)
+    _remove_all(path / FOLDER, lambda name: True)
+
+
+def _remove_all(folder: Path, unused: Callable[[str], bool]) -> None:
+    """Remove what is ours and ``unused`` in the folder of those who share, and the folder once it is empty."""
+    with contextlib.suppress(OSError):
+        stages = [name for name in durable.names_in(folder) if re.fullmatch(_STAGE, name)]
+        for name in stages:
+            layout.remove_folder(folder / name, lambda one: _OF_A_STAGE.fullmatch(one) is not None)
+        left = durable.remove_from(folder, lambda name: _OURS.fullmatch(name) is not None and unused(name))
+        foreign = [name for name in left if not _OURS.fullmatch(name) and name not in stages]
+        if foreign:
+            warn(f"{folder} holds what pyedmcl did not write, and which is left there: {', '.join(foreign[:5])}")
+        folder.rmdir()
 
 
 class Member(Watch):
@@ -102,10 +158,11 @@ class Member(Watch):
         """
         if self._renewal is None:
             with self._explained():
-                durable.make_folder(self.folder)
+                durable.inner_folder(self.folder)
             self.take(MEMBER + self.me.id)
-            self._renewal = threading.Thread(target=self._renew, name="pyedmcl-claims", daemon=True)
-            self._renewal.start()
+            renewal = threading.Thread(target=self._renew, name="pyedmcl-claims", daemon=True)
+            renewal.start()
+            self._renewal = renewal  # only then: whoever is interrupted in between has nothing to join
 
     def _explained(self) -> contextlib.AbstractContextManager[None]:
         return durable.explained(f"{self.folder.parent} cannot be written", ", then run the same command again")
@@ -137,17 +194,20 @@ class Member(Watch):
             The folder cannot be written.
         """
         moment = time.monotonic()
+        LIVING.add(self.me.id)
         with self._explained():
             try:
                 descriptor = self._create(name)
             except FileExistsError:
                 return False
+            self._held[name] = -math.inf  # for who is interrupted here: it is given back if it is surely ours
             try:
                 # Without fsync: a claim need not outlive the machine.
                 durable.write_all(descriptor, memoryview(json.dumps(self._said | {"time": now()}).encode()))
             except BaseException:
                 with contextlib.suppress(OSError):
                     (self.folder / name).unlink()
+                self._held.pop(name, None)
                 raise
             finally:
                 os.close(descriptor)
@@ -159,7 +219,7 @@ class Member(Watch):
         try:
             return os.open(self.folder / name, _NEW, 0o666)
         except FileNotFoundError:  # who thought that he left last has removed the folder
-            durable.make_folder(self.folder)
+            durable.inner_folder(self.folder)
             return os.open(self.folder / name, _NEW, 0o666)
 
     def take_over(self, name: str) -> bool:
@@ -196,10 +256,9 @@ class Member(Watch):
     @contextlib.contextmanager
     def alone(self, name: str) -> Iterator[None]:
         """Within the block nobody else is in such a block; whoever is in it is waited for."""
-        wait = 0.01
+        waiting = Waiting(self.folder.parent)
         while not (self.take(name) or self.take_over(name)):
-            time.sleep(wait)
-            wait = min(2 * wait, 0.5)
+            waiting.pause(self, name)
         try:
             yield
         finally:
@@ -216,7 +275,7 @@ class Member(Watch):
             Whether it is still to be done; asked again and again, so that of a thousand who wait one does it.
         do : callable
         """
-        wait = 0.01
+        waiting = Waiting(self.folder.parent)
         while needed():
             if self.take(name) or self.take_over(name):
                 try:
@@ -225,16 +284,28 @@ class Member(Watch):
                 finally:
                     self.give(name)
                 return
-            time.sleep(wait)
-            wait = min(2 * wait, 0.5)
+            waiting.pause(self, name)
 
     def decide(self, name: str, value: Any) -> Any:
-        """What the first one of all who share the folder said: ``value``, if that was this process."""
+        """What the first one of all who share the folder said: ``value``, if that was this process.
+
+        Raises
+        ------
+        StoreWriteError
+            The folder cannot be written.
+        StoreForeignError
+            What is there is damaged.
+        """
         self.enter()
         path = self.folder / name
         with self._explained():
             write_new(path, json.dumps(value).encode())
-            return json.loads(path.read_bytes())
+            said = read_plain(path)
+        with contextlib.suppress(ValueError, RecursionError):
+            decided = json.loads(said)
+            if type(decided) is type(value):
+                return decided
+        raise StoreForeignError(f"{path} is damaged: remove it while no run works in {self.folder.parent}")
 
     def others(self) -> bool:
         """Whether anybody else works here, or may."""
@@ -259,9 +330,10 @@ class Member(Watch):
         with self.alone("setup"):
             if not self.others():
                 finish()
-                for name in os.listdir(self.folder):
-                    if not (name in self._held or (name.startswith(MEMBER) and self.stale(name) is None)):
-                        _remove(self.folder / name)
+                _remove_all(self.folder, self._unused)
+
+    def _unused(self, name: str) -> bool:
+        return not (name in self._held or (name.startswith(MEMBER) and self.stale(name) is None))
 
     def close(self) -> None:
         """Give back all claims; a second call does nothing."""
@@ -270,13 +342,6 @@ class Member(Watch):
             self._renewal.join()
         for name in list(self._held):
             self.give(name)
+        LIVING.discard(self.me.id)
         with contextlib.suppress(OSError):  # others are there, or it was never made
             self.folder.rmdir()
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        else:
-            path.unlink()

@@ -8,8 +8,10 @@ import json
 import os
 import re
 import socket
+import stat
 import sys
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,10 @@ from ..files import (
     PRIVATE_PREFIX,
     TEMPORARY_PREFIX,
     explained,
+    names_in,
+    open_plain,
+    read_plain,
+    remove_from,
     sync_folder,
     write_all,
     write_failure,
@@ -32,11 +38,11 @@ else:
     import fcntl
 
 __all__ = [
-    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "explained", "journal_line", "make_folder",
-    "mark_of", "read_journal", "read_journal_from", "remove_temporaries", "sync_folder", "write_all",
-    "write_failure", "write_file",
+    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "explained", "inner_folder",
+    "journal_line", "make_folder", "mark_of", "names_in", "open_plain", "read_journal", "read_plain", "remove_from",
+    "remove_temporaries", "sync_folder", "write_all", "write_failure", "write_file",
 ]  # fmt: skip
-_SUM = "crc32"  # in a line of a journal
+_SUM, _OF = "crc32", "of"  # in a line of a journal
 
 LOCK_NAME = PRIVATE_PREFIX + "lock"
 # Nobody's link in a folder of ours is followed: it could lead to any file of the user.
@@ -54,10 +60,16 @@ def make_folder(folder: Path) -> None:
         sync_folder(new.parent)
 
 
+def inner_folder(folder: Path) -> None:
+    """As :func:`make_folder`, of a folder within one of ours, which is no link. Raises OSError."""
+    make_folder(folder)
+    names_in(folder)
+
+
 def mark_of(path: Path) -> tuple[int, ...]:
     """What differs when a file has been written or replaced; empty where there is none."""
     try:
-        status = path.stat()
+        status = path.lstat()
     except OSError:
         return ()
     return status.st_ino, status.st_size, status.st_mtime_ns
@@ -65,52 +77,63 @@ def mark_of(path: Path) -> tuple[int, ...]:
 
 def remove_temporaries(folder: Path) -> None:
     """Remove what killed writers left in ``folder``; only for the holder of the lease."""
-    if folder.is_dir():
-        for name in os.listdir(folder):
-            if name.startswith(TEMPORARY_PREFIX):
-                (folder / name).unlink(missing_ok=True)
+    remove_from(folder, lambda name: name.startswith(TEMPORARY_PREFIX))
 
 
-def read_journal(path: Path, *, required: bool = True) -> tuple[list[dict[str, Any]], bool]:
-    """Entries of a journal and whether every byte of it was one.
+@dataclass(frozen=True)
+class JournalRead:
+    """What was read of a journal.
 
-    A line that was torn by a kill or a power cut (no line end, or no JSON object), or damaged, is left out.
-
-    Parameters
+    Attributes
     ----------
-    path : pathlib.Path
-    required : bool
-        Whether each line must have a checksum.
+    entries : list of dict
+        Of the run that was asked for. A line that was torn by a kill or a power cut (no line end, or no JSON object),
+        or damaged, is left out.
+    end : int
+        Bytes up to which whole lines go.
+    clean : bool
+        Whether every byte was one of these entries.
+    foreign : list of dict
+        Whole entries of other runs.
     """
-    entries, _, clean = read_journal_from(path, 0, required=required)
-    return entries, clean
+
+    entries: list[dict[str, Any]]
+    end: int
+    clean: bool
+    foreign: list[dict[str, Any]]
 
 
-def read_journal_from(path: Path, begin: int, *, required: bool = True) -> tuple[list[dict[str, Any]], int, bool]:
-    """As :func:`read_journal`, of the lines behind ``begin`` bytes; and where the last whole line ends."""
+def read_journal(path: Path, of: str, begin: int = 0) -> JournalRead:
+    """Entries of a journal, which belong to the run ``of``; those behind ``begin`` bytes.
+
+    Raises
+    ------
+    OSError
+        It cannot be read; that it is not there is no error.
+    """
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_plain(path), "rb") as file:
             file.seek(begin)
             data = file.read()
     except FileNotFoundError:
-        return [], begin, True
+        return JournalRead([], begin, True, [])
     *lines, rest = data.split(b"\n")
-    entries, clean = [], not rest
+    entries: list[dict[str, Any]] = []
+    foreign: list[dict[str, Any]] = []
     for line in lines:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError):
-            entry = None
-        written = entry.pop(_SUM, None) if isinstance(entry, dict) else None
-        if isinstance(entry, dict) and (written == _sum(entry) or (written is None and not required)):
-            entries.append(entry)
-        else:
-            clean = False
-    return entries, begin + len(data) - len(rest), clean
+            continue
+        if isinstance(entry, dict) and entry.pop(_SUM, None) == _sum(entry):
+            (entries if entry.pop(_OF, None) == of else foreign).append(entry)
+    clean = not rest and len(entries) == len(lines)
+    return JournalRead(entries, begin + len(data) - len(rest), clean, foreign)
 
 
-def journal_line(entry: dict[str, Any]) -> bytes:
-    """One entry as it stands in the file."""
+def journal_line(entry: dict[str, Any], of: str) -> bytes:
+    """One entry as it stands in the file, which says to what run it belongs."""
+    entry = {**entry, _OF: of}
     return json.dumps({**entry, _SUM: _sum(entry)}, allow_nan=False).encode() + b"\n"
 
 
@@ -119,12 +142,13 @@ def _sum(entry: dict[str, Any]) -> str:
 
 
 class Journal:
-    """A file of JSON lines, each on the disk before :meth:`append` returns.
+    """A file of JSON lines of the run ``of``, each on the disk before :meth:`append` returns.
 
     The file must hold whole lines only: repair it from :func:`read_journal` before opening.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, of: str) -> None:
+        self._of = of
         self._descriptor = os.open(path, _OPEN, 0o666)
         try:
             self._size = os.fstat(self._descriptor).st_size
@@ -135,7 +159,7 @@ class Journal:
 
     def append(self, entry: dict[str, Any]) -> None:
         """Add one entry. Raises OSError, the file then being as before (or its last line torn, and mended next)."""
-        line = journal_line(entry)
+        line = journal_line(entry, self._of)
         try:
             # An earlier failed append may have left half a line that could not be cut off then.
             os.ftruncate(self._descriptor, self._size)
@@ -179,6 +203,8 @@ class Lease:
         while self._descriptor < 0:
             descriptor = os.open(self._path, _OPEN, 0o666)
             try:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise StoreError(f"{self._path} is a pipe or a device, and no lock of pyedmcl: remove it")
                 if not _try_lock(descriptor):
                     raise StoreError(
                         f"{self._path.parent} is being written by another run ({_holder(descriptor)}): "

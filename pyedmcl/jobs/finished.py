@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError
+from ..errors import StoreError, warn
 from . import durable, layout
 from .chunks import Chunks
 
@@ -22,8 +21,8 @@ class Finished:
         Of the store.
     chunks : Chunks
     n_blocks : int
-    checked : bool
-        Whether every line of a journal has a checksum.
+    of : str
+        To what run lines of a journal must belong.
 
     Attributes
     ----------
@@ -31,12 +30,15 @@ class Finished:
         What journals say of blocks, by their numbers.
     verified : set of int
         Blocks whose bytes were seen to be those once written.
+    refused : set of int
+        Blocks that a journal tells of, but whose bytes have changed, or that are of another run.
     """
 
-    def __init__(self, path: Path, chunks: Chunks, n_blocks: int, *, checked: bool) -> None:
-        self._path, self._chunks, self._n_blocks, self._checked = path, chunks, n_blocks, checked
+    def __init__(self, path: Path, chunks: Chunks, n_blocks: int, of: str) -> None:
+        self._path, self._chunks, self._n_blocks, self._of = path, chunks, n_blocks, of
         self.entries: dict[int, dict[str, Any]] = {}
         self.verified: set[int] = set()
+        self.refused: set[int] = set()
         self._read: dict[Path, int] = {}  # bytes of journals that were taken
         self._mark: tuple[int, ...] = ()  # of the journal of the whole store, when it was taken
 
@@ -59,7 +61,7 @@ class Finished:
     def _lacking(self, blocks: Iterable[int]) -> list[int]:
         """Those of some blocks whose file is not there."""
         try:
-            written = set(os.listdir(self._path / "rho"))
+            written = set(durable.names_in(self._path / "rho"))
         except OSError:
             written = set()
         return [block for block in blocks if self._chunks.name(block) not in written]
@@ -82,16 +84,31 @@ class Finished:
                     continue
                 begin, self._mark = 0, mark
             try:
-                entries, end, readable = durable.read_journal_from(journal, begin, required=self._checked)
+                read = durable.read_journal(journal, self._of, begin)
             except OSError as error:
                 raise StoreError(f"{journal} cannot be read ({error.strerror}): check its permissions") from error
-            self._read[journal] = end
-            clean = clean and readable
-            for entry in entries:
-                block, digest = entry.get("block"), entry.get("sha256")
-                if isinstance(block, int) and 0 <= block < self._n_blocks and isinstance(digest, str):
-                    self.entries[block] = entry
+            self._read[journal] = read.end
+            clean = clean and read.clean
+            self.entries |= self._of_blocks(read.entries)
+            self.refused |= set(self._of_blocks(read.foreign))
         return clean
+
+    def _of_blocks(self, entries: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+        """Those entries that tell of a block of this store, by its number; of several, the last."""
+        return {
+            block: entry for entry in entries
+            if isinstance(block := entry.get("block"), int) and 0 <= block < self._n_blocks
+            and isinstance(entry.get("sha256"), str)
+        }  # fmt: skip
+
+    def tell_refused(self) -> None:
+        """Warn of blocks that are there and must be computed anew."""
+        lost = self.refused.difference(self.entries)
+        if lost:
+            warn(
+                f"{len(lost)} of {self._n_blocks} blocks in {self._path} belong to another run, or have changed since "
+                "they were written: they are computed anew"
+            )
 
     def load_listed(self) -> None:
         """Take the entries whose file is there: with one look at the folder instead of one at each file."""
@@ -105,13 +122,15 @@ class Finished:
         for block in list(self.entries):
             size = -1
             with contextlib.suppress(OSError):
-                size = self.file(block).stat().st_size
+                size = self.file(block).lstat().st_size
             if size != self._chunks.size(self.entries[block]):
                 del self.entries[block]
                 clean = False
         journalled = {self.file(block).name for block in self.entries}
         with contextlib.suppress(OSError):
-            clean = clean and journalled.issuperset(n for n in os.listdir(self._path / "rho") if n.startswith("c."))
+            clean = clean and journalled.issuperset(
+                n for n in durable.names_in(self._path / "rho") if n.startswith("c.")
+            )
         return clean
 
     def verify(self) -> bool:
@@ -123,5 +142,6 @@ class Finished:
                     self.verified.add(block)
             if block not in self.verified:
                 del self.entries[block]
+                self.refused.add(block)
                 clean = False
         return clean

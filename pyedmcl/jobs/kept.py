@@ -18,8 +18,8 @@ import numpy as np
 from . import durable
 from .blocks import Block, BlockResult, Problem, Record, cut
 from .claims import Member
-from .ownership import mark, read_identity
-from .parts import END, PartsSink, blocks_in, entries_in, packed
+from .ownership import digest_of_identity, mark, read_identity
+from .parts import END, PartsSink, blocks_in, end_of, entries_in, found, packed
 from .records import as_searched
 from .runner import Runner
 from .seeded import seeded_folder
@@ -53,6 +53,8 @@ class Kept:
         Of the job.
     pieces : int
         Into at least how many a step is cut.
+    of : str
+        Digest of the question.
     """
 
     folder: Path
@@ -60,6 +62,7 @@ class Kept:
     begin: float
     seed: int
     pieces: int
+    of: str
 
 
 @contextlib.contextmanager
@@ -75,7 +78,7 @@ def kept_in(
     with seeded_folder(folder, begin, device, seed, named, blocks) as (member, decided):
         stored = read_identity(folder)
         pieces = blocks if stored is None else stored[0]  # as who began has cut
-        yield Kept(folder, member, begin or 0.0, decided, pieces)
+        yield Kept(folder, member, begin or 0.0, decided, pieces, digest_of_identity(named(decided)))
 
 
 class KeepingRunner:
@@ -127,9 +130,10 @@ class KeepingRunner:
     def done(self) -> None:
         """Say in the folder that all is done, and clear up behind those who shared it."""
         folder = self._kept.folder
-        if not (folder / END).exists():
+        of = end_of(self._kept.of)
+        if found(folder / END, of) is None:
             with durable.explained(f"{folder / END} could not be written", _ADVICE):
-                durable.write_file(folder / END, packed({"done": np.ones(1)}, {"searched": []}))
+                durable.write_file(folder / END, packed({"done": np.ones(1)}, {"searched": []}, of))
         self._kept.member.settle(lambda: durable.remove_temporaries(folder))
 
 
@@ -158,15 +162,15 @@ class StepSink(PartsSink):
 
     def __init__(self, kept: Kept, step: str, blocks: Sequence[Block]) -> None:
         place = kept.folder / step
-        durable.make_folder(place)
+        durable.inner_folder(place)
         mark(place, len(blocks), {}, "out")
-        super().__init__(place, step, blocks, kept.member, kept.begin)
+        super().__init__(place, step, blocks, kept.member, kept.begin, kept.of)
         self.folder: Path | None = kept.folder
 
     def hand_on(self, sink: Sink) -> Record:
         """Give all that is kept to another sink, whose blocks may be others; returns how it came about."""
         record, of_blocks = Record(), []
-        for head, arrays in self._read_all():
+        for head, arrays in self._all():
             record = record.joined(Record(searched=tuple(as_searched(one) for one in head["searched"])))
             of_blocks.append(list(arrays.values()))
         layers = [parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in zip(*of_blocks, strict=True)]

@@ -28,12 +28,15 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..errors import StoreError, StoreForeignError, StoreMismatchError
+from ..errors import StoreError, StoreForeignError, StoreMismatchError, warn
 from . import durable, records, zarr3
-from .manifest import FORMATS, KIND, RECTANGULAR, UNCHECKED, Manifest, mismatch
+from .manifest import FORMATS, KIND, RECTANGULAR, Manifest, mismatch
+from .ownership import require_plain
 from .records import SEARCHED, TUNING, DamagedError, digest_of, read_json
 
 JOURNAL = "blocks.jsonl"
@@ -59,6 +62,7 @@ def read_attributes(path: Path) -> dict[str, Any] | None:
         if os.path.lexists(path):
             foreign("exists, is not a folder,")
         return None
+    require_plain(path)
     try:
         attributes = read_json(path / zarr3.METADATA)["attributes"]
         if attributes["pyedmcl"]["kind"] == KIND:
@@ -98,7 +102,7 @@ def read_manifest(path: Path, attributes: dict[str, Any]) -> Manifest:
         if record["format"] == RECTANGULAR:
             ours["targets"] = attributes["targets"]
         stored = record.pop(_SUM, None)
-        if stored != (None if record["format"] == UNCHECKED else digest_of(ours)):
+        if stored != digest_of(ours):
             raise DamagedError("its checksum differs")
         return Manifest.from_attributes(ours)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -141,29 +145,43 @@ def _remove_content(path: Path) -> None:
     for folder in (path / "rho", path / "E"):
         if folder.is_dir():
             # The journal first: from then on no chunk counts, wherever a kill may come.
-            (folder / JOURNAL).unlink(missing_ok=True)
+            durable.remove_from(folder, JOURNAL.__eq__)
             remove_joined(folder)
             durable.sync_folder(folder)
-            for name in os.listdir(folder):
-                if name in (zarr3.METADATA, TUNING, SEARCHED) or name.startswith("c."):
-                    (folder / name).unlink()
+            durable.remove_from(folder, lambda name: _CONTENT.fullmatch(name) is not None)
             durable.sync_folder(folder)
+
+
+# What a run writes in rho and E, beside its journals.
+_CONTENT = re.compile(rf"c\.\d+(\.0|\.npy)?|{'|'.join(map(re.escape, (zarr3.METADATA, TUNING, SEARCHED)))}")
 
 
 def remove_joined(rho: Path) -> None:
-    """Remove what joined runs kept apart in the folder of rho. Raises OSError."""
-    for name in (JOURNALS, records.ANSWERS):
-        with contextlib.suppress(FileNotFoundError):
-            for left in os.listdir(rho / name):
-                (rho / name / left).unlink()
-            (rho / name).rmdir()
+    """Remove what joined runs kept apart in the folder of rho, and nothing else that lies there."""
+    for name, ours in ((JOURNALS, _is_journal), (records.ANSWERS, records.is_answer)):
+        remove_folder(rho / name, ours)
+
+
+def remove_folder(folder: Path, ours: Callable[[str], bool]) -> None:
+    """Remove a folder with the files in it that are ours; what is not, and the folder then, stays, and is told."""
+    left = durable.remove_from(folder, lambda name: ours(name) or name.startswith(durable.TEMPORARY_PREFIX))
+    if left:
+        warn(f"{folder} holds what pyedmcl did not write, and which is left there: {', '.join(left[:5])}")
+    else:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            folder.rmdir()
+
+
+def _is_journal(name: str) -> bool:
+    return name.endswith(".jsonl")
 
 
 def journals(path: Path) -> list[Path]:
     """Journals of a store. That of the whole comes last: the others vanish once it holds what they hold."""
     rho = path / "rho"
-    with contextlib.suppress(FileNotFoundError):
-        return [*(rho / JOURNALS / name for name in sorted(os.listdir(rho / JOURNALS))), rho / JOURNAL]
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        own = sorted(filter(_is_journal, durable.names_in(rho / JOURNALS)))
+        return [*(rho / JOURNALS / name for name in own), rho / JOURNAL]
     return [rho / JOURNAL]
 
 
@@ -181,9 +199,9 @@ def remove_temporaries(path: Path) -> None:
 def describe(path: Path, manifest: Manifest) -> None:
     """Write the metadata of rho where it is missing or differs."""
     rho = path / "rho"
-    durable.make_folder(rho)
+    durable.inner_folder(rho)
     metadata, described = _metadata_of_rho(manifest), rho / zarr3.METADATA
-    if not described.is_file() or described.read_bytes() != metadata:
+    if not described.is_file() or durable.read_plain(described) != metadata:
         durable.write_file(described, metadata)
 
 
@@ -206,7 +224,7 @@ def is_described(path: Path, manifest: Manifest) -> bool:
 def sha256(path: Path) -> str:
     """SHA-256 of a file, read piecewise."""
     digest = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
+    with os.fdopen(durable.open_plain(path), "rb", buffering=0) as file:
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()

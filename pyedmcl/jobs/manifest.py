@@ -6,16 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..kernels import NAMES, spec
+from .records import digest_of
 
-#: Formats that can be read. The first had no checksums of the manifest, of tuned parameters and of records of searches;
-#: the third is that of maps whose targets are other series, which older versions would read wrongly.
-FORMATS = UNCHECKED, SQUARE, RECTANGULAR = 1, 2, 3
+#: Formats that can be read: of maps of series onto themselves, and onto other series. Formats 1 to 3 of versions that
+#: were never released did not say in each file to what run it belongs.
+FORMATS = SQUARE, RECTANGULAR = 4, 5
 KIND = "xmap"
 
 
@@ -105,10 +107,12 @@ class Manifest:
         if self.dtype not in ("float32", "float64"):
             raise InputError(f"rho is stored as float32 or float64, not {self.dtype!r}")
 
-    @property
-    def checked(self) -> bool:
-        """Whether every file of the store has a checksum."""
-        return self.format != UNCHECKED
+    @cached_property
+    def identity(self) -> str:
+        """A digest of all of it but the time, by which every file of the store says that it belongs there."""
+        attributes = self.attributes()
+        del attributes["pyedmcl"]["created"]
+        return digest_of(attributes)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -57,8 +57,8 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
     Warns
     -----
     RuntimeWarning
-        It was written before stores had checksums; blocks count as not done since the journal or their files are
-        damaged; what describes rho to other readers of Zarr is damaged.
+        Blocks count as not done since the journal or their files are damaged or of another run; what describes rho to
+        other readers of Zarr is damaged.
     """
     if mode != "r":
         raise InputError(f"mode {mode!r}: 'r' (reading) is needed; XmapStore.create_or_resume opens a store to write")
@@ -74,14 +74,13 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
     if not store._done.load() and store.pending() and not layout.is_joined(path):
         gap = "rho is NaN" if store.keep is None else "edges are missing"
         warn(
-            f"the journal of {path} and its files do not agree, as after a kill or damage: {len(store.pending())} of "
+            f"the journal of {path} and its files do not agree, as after a kill or damage, or with files of another "
+            f"run: {len(store.pending())} of "
             f"{store.n_blocks} blocks count as not done, and their {gap}, until the same command is run again"
         )
-    if not store.manifest.checked:
-        warn(f"{path} was written before every file of a store had a checksum: only rho and E can be verified")
-    if store._done.entries and not layout.is_described(path, store.manifest):
+    if not layout.is_described(path, store.manifest):
         warn(
-            f"{path / 'rho' / zarr3.METADATA} is damaged: what is read here is right, other readers of Zarr may be "
-            "misled. Running the same command again mends it."
+            f"{path / 'rho' / zarr3.METADATA} is damaged or missing: what is read here is right, other readers of Zarr "
+            "may be misled. Running the same command again mends it."
         )
     return store

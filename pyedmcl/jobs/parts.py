@@ -8,61 +8,103 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StoreError
+from ..errors import StoreError, warn
+from ..files import array_of, open_plain, stored_member
 from . import durable
 from .blocks import Block, BlockResult, Record, Wait
 from .claims import Member
 from .manifest import now
-from .records import DamagedError, as_searched
+from .records import DamagedError, ForeignError, as_searched, digest_of
 from .sinks import Sink
 from .turns import SharedBlocks
 
 _PART = re.compile(r"part-(\d+)-(\d+)\.npz")
+_HEAD, _SUM, _OF = "head", "sha256", "of"
+
+#: Head and arrays of a file.
+Part = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+#: Numbers of blocks that a file holds: the first, and the one behind the last.
+Span = tuple[int, int]
 
 
-def packed(arrays: Mapping[str, NDArray[Any]], head: Mapping[str, Any]) -> memoryview:
-    """The bytes of a file that holds arrays, a head of plain data, and the checksum of the arrays."""
+def packed(arrays: Mapping[str, NDArray[Any]], head: Mapping[str, Any], of: str) -> memoryview:
+    """The bytes of a file that holds arrays and a head of plain data.
+
+    Parameters
+    ----------
+    arrays, head : mapping
+    of : str
+        To what the file belongs: a digest of the question, the step, and which part of it. The checksum covers it.
+    """
     held = io.BytesIO()
-    text = json.dumps({**head, "sha256": digest_of(arrays)})
-    named: dict[str, Any] = {"head": np.frombuffer(text.encode(), np.uint8), **arrays}
+    head = {**head, _OF: of}
+    text = json.dumps({**head, _SUM: _digest(head, arrays)})
+    named: dict[str, Any] = {_HEAD: np.frombuffer(text.encode(), np.uint8), **arrays}
     np.savez(held, **named)
     return held.getbuffer()
 
 
-def unpacked(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def unpacked(path: Path, of: str) -> Part:
     """Head and arrays of a file from :func:`packed`.
 
     Raises
     ------
     FileNotFoundError
         It is not there.
+    ForeignError
+        It is whole, and belongs to something else than ``of``.
     DamagedError
         It is none, or has changed.
     """
     try:
-        with np.load(path, allow_pickle=False) as held:
-            head = json.loads(bytes(held["head"]))
-            arrays = {name: held[name] for name in held.files if name != "head"}
-            # The first checkpoints of recurrence had none, only the sums of a zip file.
-            if head.get("sha256", digest_of(arrays)) != digest_of(arrays) or not arrays:
-                raise DamagedError("its checksum differs")
+        with _archive(path) as archive:
+            head = _head(archive)
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            arrays = {name: array_of(stored_member(archive, f"{name}.npy")) for name in names if name != _HEAD}
+        if head.pop(_SUM) != _digest(head, arrays) or not arrays:
+            raise DamagedError("its checksum differs")
     except FileNotFoundError:
         raise
     except Exception as error:  # a damaged zip file, array or text may end in any of Python's errors
         raise DamagedError(str(error)) from error
+    if head[_OF] != of:
+        raise ForeignError("it belongs to another run, or to another place of this one")
     return head, arrays
 
 
-def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 of named arrays."""
-    digest = hashlib.sha256()
+@contextlib.contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    with os.fdopen(open_plain(path), "rb") as file, zipfile.ZipFile(file) as archive:
+        yield archive
+
+
+def _head(archive: zipfile.ZipFile) -> dict[str, Any]:
+    return dict(json.loads(bytes(array_of(stored_member(archive, f"{_HEAD}.npy")))))
+
+
+def found(path: Path, of: str) -> Part | None:
+    """As :func:`unpacked`; None where nothing is there, or what there is cannot be used, which a warning tells."""
+    try:
+        return unpacked(path, of)
+    except FileNotFoundError:
+        return None
+    except (DamagedError, OSError) as error:
+        why = "is not of this run" if isinstance(error, ForeignError) else "is damaged"
+        warn(f"{path} {why} ({error}): it is computed anew")
+        return None
+
+
+def _digest(head: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of a head and of named arrays."""
+    digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
@@ -71,6 +113,11 @@ def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
 def part_name(begin: int, end: int) -> str:
     """The file of what blocks ``begin`` to ``end - 1`` gave, by their numbers: what :func:`blocks_in` counts."""
     return f"part-{begin}-{end}.npz"
+
+
+def is_part(name: str) -> bool:
+    """Whether files are named so."""
+    return _PART.fullmatch(name) is not None
 
 
 def rows_name(begin: int, end: int) -> str:
@@ -82,16 +129,26 @@ def rows_name(begin: int, end: int) -> str:
 END = part_name(0, 1)
 
 
-def covered(folder: Path) -> list[tuple[int, int]]:
-    """Ranges of blocks that are done, ascending; what lies within a larger one is left out."""
-    disjoint: list[tuple[int, int]] = []
+def end_of(of: str) -> str:
+    """To what :data:`END` belongs, in the folder of a question with the digest ``of``."""
+    return f"{of} end"
+
+
+def covered(folder: Path, but: Collection[Span] = ()) -> list[Span]:
+    """Ranges of blocks that are done, ascending, as names of files say; some may be left out."""
     try:
-        names = os.listdir(folder)
+        names = durable.names_in(folder)
     except (FileNotFoundError, NotADirectoryError):
         return []
     ranges = [(int(match[1]), int(match[2])) for name in names if (match := _PART.fullmatch(name))]
+    return _disjoint(one for one in ranges if one not in but)
+
+
+def _disjoint(ranges: Iterable[Span]) -> list[Span]:
+    """Ranges in order, without those that lie within, or reach into, one that begins before."""
+    disjoint: list[Span] = []
     for begin, end in sorted(ranges, key=lambda one: (one[0], -one[1])):
-        if not disjoint or end > disjoint[-1][1]:
+        if begin < end and (not disjoint or begin >= disjoint[-1][1]):
             disjoint.append((begin, end))
     return disjoint
 
@@ -105,10 +162,9 @@ def entries_in(folder: Path) -> list[dict[str, Any]]:
     """What is told of the blocks that are done: when, and by whom; nothing of files that cannot be read."""
     entries: list[dict[str, Any]] = []
     for begin, end in covered(folder):
-        part = folder / part_name(begin, end)
         # It may have been joined to its neighbour meanwhile, or be damaged.
-        with contextlib.suppress(Exception), np.load(part, allow_pickle=False) as held:
-            entries += json.loads(bytes(held["head"])).get("done", ())
+        with contextlib.suppress(Exception), _archive(folder / part_name(begin, end)) as archive:
+            entries += [dict(entry) for entry in _head(archive).get("done", ())]
     return entries
 
 
@@ -125,24 +181,30 @@ class PartsSink:
     member : Member
     begin : float
         Where this process begins, from :func:`.turns.begin_of`.
+    of : str
+        Digest of the question; with ``kind`` and how the blocks are cut, it says to what files belong.
     job : Sink, optional
         Of the job whose stage this is: what it keeps is told, and its tuned parameters are taken.
     """
 
     def __init__(
-        self, folder: Path, kind: str, blocks: Sequence[Block], member: Member, begin: float, job: Sink | None = None
-    ) -> None:
+        self, folder: Path, kind: str, blocks: Sequence[Block], member: Member, begin: float, of: str,
+        job: Sink | None = None,
+    ) -> None:  # fmt: skip
         self.answers = None if job is None else job.answers
         self.device: Mapping[str, Any] = {} if job is None else job.device
         self.folder: Path | None = folder if job is None else job.folder
         self._job, self._blocks, self._folder = job, list(blocks), folder
         self._left = {block.number for block in blocks}
         self._known = set(self._left)  # not done, as the runner knows
+        self._parts: dict[Span, Part] = {}  # that were read
+        self._refused: set[Span] = set()  # of which the files are damaged or foreign, until they are written anew
+        self._of = digest_of([of, kind, [block.end for block in blocks]])
         self._member = member
         self._shared = SharedBlocks(member, kind, len(self._blocks), begin, self._look, self._finished)
 
     def _look(self) -> set[int]:
-        for begin, end in covered(self._folder):
+        for begin, end in covered(self._folder, self._refused):
             self._left.difference_update(range(begin, end))
         return self._left
 
@@ -153,13 +215,13 @@ class PartsSink:
     def record(self) -> Record:
         """Of all blocks, by whomever they were computed."""
         record = Record()
-        for head, _ in self._read_all():
+        for head, _ in self._all():
             record = record.joined(Record(searched=tuple(as_searched(one) for one in head["searched"])))
         return record
 
     def results(self) -> list[Any]:
         """What parts of blocks gave, in their order, once none is pending."""
-        return [self._result(arrays) for _, arrays in self._read_all()]
+        return [self._result(arrays) for _, arrays in self._all()]
 
     def _result(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
         """What a block gave, of the arrays of its file."""
@@ -176,23 +238,40 @@ class PartsSink:
         """What neighbouring blocks give together."""
         raise NotImplementedError
 
-    def _read_all(self) -> list[tuple[dict[str, Any], dict[str, NDArray[Any]]]]:
-        while True:
-            try:
-                return [self._read(begin, end) for begin, end in covered(self._folder)]
-            except FileNotFoundError:  # another process has joined it to its neighbour meanwhile
-                continue
+    def _all(self) -> list[Part]:
+        """What was read of all blocks, in their order."""
+        if self._unread() and self._lacking():
+            raise StoreError(f"parts of {self._folder} were removed while they were read: run the same command again")
+        return [self._parts[span] for span in sorted(self._parts)]
 
-    def _read(self, begin: int, end: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        path = self._folder / part_name(begin, end)
-        try:
-            return unpacked(path)
-        except FileNotFoundError:
-            raise
-        except (DamagedError, OSError) as error:
-            with contextlib.suppress(OSError):
-                path.unlink()
-            raise StoreError(f"{path} is damaged ({error}) and was removed: run the same command again") from error
+    def _unread(self) -> set[int]:
+        """Blocks of which nothing was read yet."""
+        return set(range(len(self._blocks))).difference(*(range(*span) for span in self._parts))
+
+    def _lacking(self) -> set[int]:
+        """Read all files that were not read yet. What then lacks must be computed: no file has it, or one that is
+        damaged or belongs to another run."""
+        joined = True
+        while joined:
+            joined = False
+            for span in covered(self._folder, self._refused):
+                if span not in self._parts:
+                    file = self._folder / part_name(*span)
+                    part = found(file, self._file_of(span))
+                    if part is not None:
+                        self._parts[span] = part
+                    elif os.path.lexists(file):
+                        self._refused.add(span)
+                        with contextlib.suppress(OSError):
+                            file.unlink()
+                    else:  # another process has joined it to its neighbour meanwhile
+                        joined = True
+        self._parts = {span: self._parts[span] for span in _disjoint(self._parts)}
+        return self._unread()
+
+    def _file_of(self, span: Span) -> str:
+        """To what the file of some blocks belongs."""
+        return f"{self._of} {span[0]}-{span[1]}"
 
     def pending(self) -> list[Block]:
         left = self._look()
@@ -200,6 +279,10 @@ class PartsSink:
 
     def claim(self) -> Block | Wait | None:
         block = self._shared.claim()
+        if block is None and not self._shared.at_work and (lacking := self._unread() and self._lacking()):
+            # What counted as done is not there any more, or was never of this run.
+            self._left |= lacking
+            block = self._shared.claim()
         return self._blocks[block] if isinstance(block, int) else block
 
     def give_back(self, block: Block) -> None:
@@ -220,7 +303,7 @@ class PartsSink:
         part = self._folder / part_name(block.number, block.number + 1)
         advice = ", then run the same command again: it continues from there"
         with durable.explained(f"{part} could not be written", advice):
-            durable.make_folder(self._folder)
+            durable.inner_folder(self._folder)
             self._write(block.number, block.number + 1, head, result.arrays)
             self._left.discard(block.number)
             self._known.discard(block.number)
@@ -228,7 +311,9 @@ class PartsSink:
             self._join_neighbours(block.number)
 
     def _write(self, begin: int, end: int, head: Mapping[str, Any], result: Any) -> None:
-        durable.write_file(self._folder / part_name(begin, end), packed(self._arrays(result), head))
+        file = packed(self._arrays(result), head, self._file_of((begin, end)))
+        durable.write_file(self._folder / part_name(begin, end), file)
+        self._refused.discard((begin, end))
 
     def _join_neighbours(self, number: int) -> None:
         """Make one file of two, as long as both halves of a range are there: there are few files, and less to read.
@@ -244,14 +329,15 @@ class PartsSink:
             if middle == end:
                 continue
             try:
-                halves = [unpacked(self._folder / part_name(*half)) for half in ((first, middle), (middle, end))]
-            except (FileNotFoundError, DamagedError):  # not there yet, or joined by somebody else
+                spans = (first, middle), (middle, end)
+                halves = [unpacked(self._folder / part_name(*span), self._file_of(span)) for span in spans]
+            except (OSError, DamagedError):  # not there yet, or joined by somebody else
                 return
             result = self._joined([self._result(arrays) for _, arrays in halves])
             head = {name: [one for head, _ in halves for one in head.get(name, ())] for name in ("searched", "done")}
             self._write(first, end, head, result)
-            for half in ((first, middle), (middle, end)):
-                (self._folder / part_name(*half)).unlink(missing_ok=True)
+            for span in spans:
+                (self._folder / part_name(*span)).unlink(missing_ok=True)
 
     def kept(self) -> str | None:
         return None if self._job is None else self._job.kept()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from ..errors import StoreWriteError
 from ..files import PRIVATE_PREFIX
-from . import durable
+from . import durable, layout
 from .blocks import Block, BlockResult, Record, Wait, cut, default_block_rows
 from .claims import Member
-from .parts import StageSink, packed, rows_name, unpacked
-from .records import DamagedError, as_searched, digest_of
+from .parts import StageSink, found, is_part, packed, rows_name
+from .records import as_searched, digest_of
 from .sinks import ListSink, ResultsSink, StoreSink
 from .store import XmapStore
 from .turns import Pace, SharedBlocks
@@ -63,11 +62,13 @@ class AloneSink(StoreSink):
     def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
         """Cut so that some minutes of work are not lost, and that there are few files."""
         rows = min(len(blocks[0]), max(default_block_rows(n), -(-n // _STAGE_FILES)))
-        return KeptStage(self._stage_folder(name), cut(n, rows, len(blocks[0].layers)), self)
+        blocks = cut(n, rows, len(blocks[0].layers))
+        return KeptStage(self._stage_folder(name), blocks, self, identity_of(self.stores[0]))
 
     def set_E(self, E: ArrayLike, record: Record) -> None:
         super().set_E(E, record)
-        shutil.rmtree(self._stage_folder("E"), ignore_errors=True)
+        with contextlib.suppress(OSError):
+            layout.remove_folder(self._stage_folder("E"), is_part)
 
     def _stage_folder(self, name: str) -> Path:
         return Path(self._where) / f"{PRIVATE_PREFIX}{name}-{identity_of(self.stores[0])}"
@@ -83,14 +84,17 @@ class KeptStage(ListSink):
     blocks : sequence of Block
     job : StoreSink
         Whose stage this is.
+    of : str
+        Digest of what decides it.
     """
 
-    def __init__(self, folder: Path, blocks: Sequence[Block], job: StoreSink) -> None:
+    def __init__(self, folder: Path, blocks: Sequence[Block], job: StoreSink, of: str) -> None:
         super().__init__(blocks, job)
-        self._kept_in, self._n = folder, len(blocks)
+        self._kept_in, self._n, self._of = folder, len(blocks), of
         for block in blocks:
-            with contextlib.suppress(DamagedError, OSError):  # what is damaged is computed again
-                head, arrays = unpacked(folder / rows_name(block.begin, block.end))
+            part = found(folder / rows_name(block.begin, block.end), self._rows_of(block))
+            if part is not None:
+                head, arrays = part
                 searched = tuple(as_searched(one) for one in head["searched"])
                 self._unclaimed.remove(block)
                 super().write(block, BlockResult(list(arrays.values()), Record(searched=searched)))
@@ -100,9 +104,13 @@ class KeptStage(ListSink):
         head = {"searched": [dict(one) for one in result.record.searched]}
         part = self._kept_in / rows_name(block.begin, block.end)
         with durable.explained(f"{part} could not be written", ", then run the same command again"):
-            durable.make_folder(self._kept_in)
-            durable.write_file(part, packed(arrays, head))
+            durable.inner_folder(self._kept_in)
+            durable.write_file(part, packed(arrays, head, self._rows_of(block)))
         super().write(block, result)
+
+    def _rows_of(self, block: Block) -> str:
+        """To what the file of a block belongs."""
+        return f"{self._of} rows {block.begin}-{block.end}"
 
     def kept(self) -> str:
         done = self._n - len(self._pending)
@@ -280,4 +288,5 @@ class SharedSink(StoreSink):
         """As every process that shares the folder cuts and keeps it."""
         kind = f"{name}-{identity_of(self.stores[0])}"
         blocks = stage_blocks(n, self.stores[0].block_rows)
-        return StageSink(self._member.folder / kind, kind, blocks, self._member, self._begin, self)
+        folder, of = self._member.folder / kind, identity_of(self.stores[0])
+        return StageSink(folder, kind, blocks, self._member, self._begin, of, self)

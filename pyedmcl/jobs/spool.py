@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import pickle
 import shutil
 import tempfile
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .. import config
-from ..files import PRIVATE_PREFIX, draft, write_failure
+from ..files import PRIVATE_PREFIX, draft, temporary_name, write_failure
 from .blocks import Problem
 
 
@@ -64,14 +63,13 @@ def spooled(problem: Problem, beside: Path | None) -> Iterator[Spooled]:
 
 
 def _write(problem: Problem, folder: Path) -> Spooled:
-    with draft(folder / f"{PRIVATE_PREFIX}spool-new") as handle:
+    # A name of its own: each of several who share the folder removes what it has written, and nothing else. What a
+    # killed run has left is removed with other temporary files.
+    path = folder / temporary_name("spool")
+    with draft(path) as handle:
         summed = _Summed(handle)
         pickle.Pickler(summed, protocol=5).dump(problem)
-        digest = summed.digest.hexdigest()
-    # By its content: what a killed run has left is written over by the one that continues it.
-    path = folder / f"{PRIVATE_PREFIX}spool-{digest[:16]}"
-    os.replace(folder / f"{PRIVATE_PREFIX}spool-new", path)
-    return Spooled(path.absolute(), digest)
+    return Spooled(path.absolute(), summed.digest.hexdigest())
 
 
 class _Summed:

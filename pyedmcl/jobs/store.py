@@ -72,8 +72,9 @@ class XmapStore(StoredMap):
                 layout.remove_temporaries(path)
                 remove_claims(path)
                 if not store._done.verify() or layout.is_joined(path):
+                    store._done.tell_refused()
                     store._fold()
-                store._journal = durable.Journal(path / "rho" / layout.JOURNAL)
+                store._journal = durable.Journal(path / "rho" / layout.JOURNAL, store.manifest.identity)
             except BaseException:
                 lease.release()
                 raise
@@ -127,6 +128,7 @@ class XmapStore(StoredMap):
             store._done.load_listed()
         else:
             store._done.load()
+        store._done.tell_refused()
         store._member = member
         return store
 
@@ -135,9 +137,9 @@ class XmapStore(StoredMap):
         if layout.is_joined(self.path):
             parameters, searched = self.parameters, self.searched
             if parameters:
-                records.write_tuning(self.path, parameters)
+                records.write_tuning(self.path, parameters, self.manifest.identity)
             if searched:
-                records.write_searched(self.path, searched)
+                records.write_searched(self.path, searched, self.manifest.identity)
         for entry in self._done.entries.values():
             entry.pop(SEARCHED, None)
         self._write_whole()
@@ -156,7 +158,7 @@ class XmapStore(StoredMap):
             self._write_whole()
 
     def _write_whole(self) -> None:
-        lines = [durable.journal_line(entry) for entry in self._done.ordered()]
+        lines = [durable.journal_line(entry, self.manifest.identity) for entry in self._done.ordered()]
         durable.write_file(self.path / "rho" / layout.JOURNAL, b"".join(lines))
 
     def settle(self) -> None:
@@ -243,8 +245,8 @@ class XmapStore(StoredMap):
         if self._journal is None:
             assert self._member is not None
             folder = self.path / "rho" / layout.JOURNALS
-            durable.make_folder(folder)
-            self._journal = durable.Journal(folder / f"{self._member.me.id}.jsonl")
+            durable.inner_folder(folder)
+            self._journal = durable.Journal(folder / f"{self._member.me.id}.jsonl", self.manifest.identity)
         return self._journal
 
     def set_E(self, E: ArrayLike) -> None:
@@ -264,13 +266,13 @@ class XmapStore(StoredMap):
         """
         data, digest = records.pack_E(E, self.shape[1])
         with self._writing("E"):
-            digests = records.digests_of_E(self.path)
+            digests = records.digests_of_E(self.path, self.manifest.identity)
             if self._done.entries and digests and digest not in digests:
                 raise StoreMismatchError(
                     f"{self.path}: {len(self._done.entries)} blocks were computed with another E than the one found "
                     "now: choose another output path, or start again with resume=False"
                 )
-            records.write_E(self.path, data, digest)
+            records.write_E(self.path, data, digest, self.manifest.identity)
 
     def set_parameters(self, parameters: Mapping[str, dict[str, Any]]) -> None:
         """Store the tuned parameters of this job durably, before blocks that were computed with them.
@@ -287,10 +289,10 @@ class XmapStore(StoredMap):
         """
         with self._writing("tuned parameters"):
             if self._member is None:
-                records.write_tuning(self.path, dict(parameters))
+                records.write_tuning(self.path, dict(parameters), self.manifest.identity)
             else:
                 for question, answer in parameters.items():
-                    records.keep_answer(self.path, question, answer)
+                    records.keep_answer(self.path, question, answer, self.manifest.identity)
 
     def keep_answer(self, question: str, answer: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a question for tuned parameters that all who have joined take: that of who asked first.
@@ -301,7 +303,7 @@ class XmapStore(StoredMap):
             As for :meth:`write`.
         """
         with self._writing("tuned parameters"):
-            return records.keep_answer(self.path, question, answer)
+            return records.keep_answer(self.path, question, answer, self.manifest.identity)
 
     def set_searched(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Store durably which searches found the neighbours, as :attr:`searched` gives it back.
@@ -319,7 +321,7 @@ class XmapStore(StoredMap):
         with self._writing("the record of searches"):
             plain = [dict(one) for one in entries]
             if self._member is None or self.E is None:  # how E was found is the same for all who join
-                records.write_searched(self.path, plain)
+                records.write_searched(self.path, plain, self.manifest.identity)
             else:
                 self._searched_next = plain
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, StoreError, warn
-from . import layout, records, zarr3
+from ..errors import InputError, StoreError, StoreForeignError, warn
+from . import durable, layout, records, zarr3
 from .chunks import EdgeChunks, chunks_of
 from .finished import Finished
 from .manifest import Manifest
@@ -50,8 +51,12 @@ class StoredMap:
         self.targets: tuple[str, ...] | None = None if manifest.targets is None else tuple(manifest.targets)
         self._chunks = chunks_of(manifest)
         self._row_bytes = self.shape[1] * zarr3.DTYPES[manifest.dtype].itemsize
-        self._done = Finished(path, self._chunks, self.n_blocks, checked=manifest.checked)
+        self._done = Finished(path, self._chunks, self.n_blocks, manifest.identity)
         self._mutex = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied as the folder that it is, which is opened again to be read."""
+        return _opened_again, (type(self), os.path.abspath(self.path))
 
     @property
     def _writable(self) -> bool:
@@ -101,7 +106,7 @@ class StoredMap:
 
     def kept_answer(self, question: str) -> dict[str, Any] | None:
         """The answer that the first one of those who have joined gave; None where nobody has asked."""
-        return records.kept_answer(self.path, question)
+        return records.kept_answer(self.path, question, self.manifest.identity)
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
@@ -112,7 +117,8 @@ class StoredMap:
         # Who has joined takes those of others at once.
         if not self._done.entries and not self._joined:
             return {}
-        return records.read_answers(self.path) | records.read_tuning(self.path, required=self.manifest.checked)
+        of = self.manifest.identity
+        return records.read_answers(self.path, of) | records.read_tuning(self.path, of)
 
     @property
     def searched(self) -> list[dict[str, Any]]:
@@ -122,7 +128,7 @@ class StoredMap:
         (StoreError), since the blocks that are added must go on with it.
         """
         try:
-            searches = records.read_searched(self.path, required=self.manifest.checked)
+            searches = records.read_searched(self.path, self.manifest.identity)
         except StoreError as error:
             if self._writable:
                 raise
@@ -140,7 +146,7 @@ class StoredMap:
         Raises StoreError for a reader where it is damaged.
         """
         try:
-            return records.read_E(self.path, self.shape[1])
+            return records.read_E(self.path, self.shape[1], self.manifest.identity)
         except (records.DamagedError, OSError) as error:
             if not self._writable:
                 raise self._without_E(error) from error
@@ -180,7 +186,7 @@ class StoredMap:
         if entry is None:
             return None
         try:
-            data = self._done.file(block).read_bytes()
+            data = durable.read_plain(self._done.file(block))
         except OSError as error:
             raise self._unreadable(block, error) from error
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
@@ -213,9 +219,10 @@ class StoredMap:
                 raise self._changed(block)
             self._done.verified.add(block)
             stored = zarr3.DTYPES[self.manifest.dtype]
-            data: NDArray[Any] = np.fromfile(
-                path, dtype=stored, count=(last - first) * self.shape[1], offset=first * self._row_bytes
-            )
+            with os.fdopen(durable.open_plain(path), "rb") as file:
+                data: NDArray[Any] = np.fromfile(
+                    file, dtype=stored, count=(last - first) * self.shape[1], offset=first * self._row_bytes
+                )
         except OSError as error:
             raise self._unreadable(block, error) from error
         if data.size != (last - first) * self.shape[1]:
@@ -230,3 +237,13 @@ class StoredMap:
 
     def _unreadable(self, block: int, error: OSError) -> StoreError:
         return StoreError(f"block {block} of {self.path} cannot be read ({error.strerror}): check the disk")
+
+
+def _opened_again(kind: type[StoredMap], path: str) -> StoredMap:
+    """A result that was pickled. Raises StoreForeignError where it is not there any more."""
+    attributes = layout.read_attributes(Path(path))
+    if attributes is None:
+        raise StoreForeignError(f"{path}: the result whose folder this was is not there any more")
+    store = kind(Path(path), layout.read_manifest(Path(path), attributes))
+    store._done.load()
+    return store

@@ -15,7 +15,7 @@ from typing import Any
 from .. import config
 from ..errors import InputError, shown
 from .blocks import Wait
-from .claims import Member
+from .claims import Member, Waiting
 
 # Of the claims of others, this many are looked at each time, in turns: a thousand processes may wait for a thousand.
 _WATCHED = 16
@@ -149,6 +149,12 @@ class SharedBlocks:
         self._listed = time.monotonic()
         self._missed = self._look_seconds = 0.0
         self._looks = 0
+        self._waiting: Waiting | None = None  # since when nothing could be claimed
+
+    @property
+    def at_work(self) -> bool:
+        """Whether this process computes any block now."""
+        return bool(self._mine)
 
     def _name(self, number: int) -> str:
         return f"{self._kind}-{number}"
@@ -164,6 +170,7 @@ class SharedBlocks:
             self._look()
             block = self._next()
         if block is not None:
+            self._waiting = None
             return block
         if isinstance(self._left, Wait):
             return self._left
@@ -173,7 +180,12 @@ class SharedBlocks:
         block = self._taken_over(held)
         if block is None:
             block = self._done_again(held)
-        return Wait(_WAIT + _WAIT_OF_EACH * len(self._taken)) if block is None else block
+        if block is not None:
+            self._waiting = None
+            return block
+        self._waiting = self._waiting or Waiting(self._member.folder.parent)
+        self._waiting.tell(self._member, self._name(held[0]))
+        return Wait(_WAIT + _WAIT_OF_EACH * len(self._taken))
 
     def _next(self) -> int | None:
         """A block that nobody has claimed, as far as this process knows."""

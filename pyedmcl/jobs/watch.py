@@ -7,14 +7,16 @@ change while this process watches it. So no two clocks are compared.
 from __future__ import annotations
 
 import json
+import math
 import os
+import stat
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..files import PRIVATE_PREFIX, TEMPORARY_PREFIX
+from ..files import PRIVATE_PREFIX, TEMPORARY_PREFIX, names_in, open_plain
 from ..processes import runs
 from . import durable
 
@@ -24,8 +26,9 @@ FOLDER = PRIVATE_PREFIX + "join"
 MEMBER = "member-"
 #: First part of the names of claims that are being taken over.
 GONE = "gone-"
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LONGEST_LIFETIME = 86400.0
+#: Ids of this process's own members that are at work. A claim of this process by another one is of who was interrupted.
+LIVING: set[str] = set()
 
 
 def place() -> str:
@@ -64,7 +67,9 @@ class Holder:
 
     def ended(self) -> bool:
         """Whether it is known to have ended: it ran on this machine, where there is no such process any more."""
-        return bool(self.place) and self.place == place() and not runs(self.pid)
+        if not self.place or self.place != place():
+            return False
+        return self.id not in LIVING if self.pid == os.getpid() else not runs(self.pid)
 
     def said(self) -> dict[str, Any]:
         """What a claim tells of its holder, as its file has it."""
@@ -75,13 +80,15 @@ class Holder:
 
 
 def _holder(data: bytes) -> Holder:
-    """What a claim says; its maker may have been killed before it said anything."""
+    """What a claim says; its maker may have been killed before it said anything, or it is damaged."""
     try:
         claim = json.loads(data)
-        lifetime = min(max(float(claim["lifetime"]), 0.0), _LONGEST_LIFETIME)
+        lifetime, pid = float(claim["lifetime"]), claim["pid"]
+        if not math.isfinite(lifetime) or type(pid) is not int:
+            raise ValueError("no number")
         texts = {name: str(claim[name]) for name in ("id", "host", "place", "device", "time")}
-        return Holder(**texts, pid=int(claim["pid"]), lifetime=lifetime)
-    except (ValueError, LookupError, TypeError, RecursionError):
+        return Holder(**texts, pid=pid, lifetime=min(max(lifetime, 0.0), _LONGEST_LIFETIME))
+    except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
         return Holder(lifetime=config.current().claim_lifetime)
 
 
@@ -117,7 +124,7 @@ class Watch:
     def names(self) -> set[str]:
         """What is claimed, by one look at the folder."""
         try:
-            listed = {name for name in os.listdir(self.folder) if not name.startswith((GONE, TEMPORARY_PREFIX))}
+            listed = {name for name in names_in(self.folder) if not name.startswith((GONE, TEMPORARY_PREFIX))}
         except (FileNotFoundError, NotADirectoryError):
             listed = set()
         moment = time.monotonic()
@@ -134,11 +141,20 @@ class Watch:
         return sorted(name for name in self.names() if name.startswith(MEMBER))
 
     def look(self, name: str) -> tuple[Holder, int] | None:
-        """Who holds a claim, and when it was touched (in nanoseconds, by the file system); None where there is none."""
+        """Who holds a claim, and when it was touched (in nanoseconds, by the file system); None where there is none.
+
+        A folder or a link of that name is held by nobody, and goes stale as a claim that says nothing.
+        """
         try:
-            descriptor = os.open(self.folder / name, _READ)  # opening has NFS ask its server
-        except OSError:
+            descriptor = open_plain(self.folder / name)  # opening has NFS ask its server
+        except FileNotFoundError:
             return None
+        except OSError:
+            try:
+                status = os.lstat(self.folder / name)
+            except OSError:
+                return None
+            return None if stat.S_ISREG(status.st_mode) else (_holder(b""), status.st_mtime_ns)
         try:
             return _holder(os.read(descriptor, 4096)), os.fstat(descriptor).st_mtime_ns
         except OSError:

@@ -28,7 +28,7 @@ from .engine import CountingProblem, combine, join_rows, require_consistent
 from .partial import Partial
 from .problem import RqaProblem
 
-_FORMAT = "pyedmcl recurrence checkpoint 2"
+_FORMAT = "pyedmcl recurrence checkpoint 3"
 _BLOCK_SECONDS = 20.0  # between two writes, once the speed is known
 _FIRST_CELLS = 1 << 32
 _FIELDS = tuple(f.name for f in fields(Partial))
@@ -208,7 +208,7 @@ def unpacked_parts(arrays: Mapping[str, NDArray[Any]]) -> list[Partial]:
 
 def write(file: Path, identity: dict[str, str], state: Sequence[Partial]) -> None:
     """Replace the file by ``state``: rows 0 to ``state[0].end``, a part per radius."""
-    held = packed(packed_parts(state), {"format": _FORMAT, "identity": identity})
+    held = packed(packed_parts(state), {"identity": identity}, _FORMAT)
     with durable.explained(f"checkpoint={str(file)!r} could not be written", "; finished rows of before are kept"):
         durable.write_file(file, held)
 
@@ -218,9 +218,7 @@ def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:
     if not os.path.exists(file):
         return None
     try:
-        head, arrays = unpacked(file)
-        if head["format"] != _FORMAT:
-            raise DamagedError(head["format"])
+        head, arrays = unpacked(file, _FORMAT)
         state, stored = unpacked_parts(arrays), head["identity"]
     except (DamagedError, LookupError, TypeError, ValueError, OSError) as error:
         raise StoreForeignError(

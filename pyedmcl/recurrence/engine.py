@@ -16,7 +16,7 @@ from ..jobs.sinks import ListSink
 from ..launch.invariants import wrong_result
 from .counts import Counts
 from .device_join import DeviceJoin
-from .partial import Partial, finish, join
+from .partial import Partial, finish, in_order, join
 from .problem import RqaProblem, require_precision
 from .sweep import TileSweep
 
@@ -145,7 +145,13 @@ def counted(runner: Runner, problem: RqaProblem, x: Any, y: Any = None, *, tile:
 def combine(
     problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any, executor: Executor | None = None
 ) -> list[Counts]:
-    """Counts of each radius from parts that cover all rows, in any order; by a device where one has room for them."""
+    """Counts of each radius from parts that cover all rows, in any order; by a device where one has room for them.
+
+    Raises ValueError where they do not cover all rows, each once.
+    """
+    rows = in_order([part[0] for part in parts])
+    if (rows[0].begin, rows[-1].end) != (0, problem.n_rows):
+        raise ValueError(f"rows {rows[0].begin} to {rows[-1].end} of {problem.n_rows} are there")
     lines = parts[0][0].lines[:, 1].tolist()
     if executor is not None and len(parts) > 1 and DeviceJoin.fits(executor, problem, lines):
         joining = DeviceJoin(executor, problem, lines)

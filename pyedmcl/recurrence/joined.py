@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..jobs import durable
 from ..jobs.claims import Member
-from ..jobs.ownership import is_ours, mark
+from ..jobs.ownership import digest_of_identity, is_ours, mark
 from ..jobs.parts import PartsSink
 from ..jobs.runner import Runner
 from .checkpoint import identity_of, packed_parts, unpacked_parts
@@ -63,7 +63,7 @@ def quantify_joined(
     with Member(folder, runner.infos[0].name) as member:
         member.enter()
         mark(folder, len(blocks), identity, "checkpoint")
-        sink = BandsSink(counting, folder, blocks, member, begin)
+        sink = BandsSink(counting, folder, blocks, member, begin, digest_of_identity(identity))
         runner.run(counting, sink)
         counts = require_consistent(runner.infos, problem, combine(problem, sink.results(), x))
         member.settle(lambda: durable.remove_temporaries(folder))

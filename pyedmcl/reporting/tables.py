@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from typing import Any
 
 import numpy as np
 
-from ..io.cells import text_cell
+from ..io.cells import row_writer, text_cell
 from .content import Table
 from .markup import data_uri, element, number, text
 
@@ -68,7 +67,7 @@ def _cell(value: Any, numeric: bool) -> str:
 
 def _csv(table: Table) -> bytes:
     memory = io.StringIO(newline="")
-    writer = csv.writer(memory, lineterminator="\n")
+    writer = row_writer(memory)
     writer.writerow(map(text_cell, table.columns))
     for row in table.rows:
         writer.writerow(["NaN" if value is None or value != value else text_cell(value) for value in row])

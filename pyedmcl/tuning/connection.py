@@ -147,6 +147,8 @@ class File:
     def _attempt(self, *, writing: bool) -> sqlite3.Connection:
         if writing:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists() and not self.path.is_file():  # a pipe would be waited for without end
+            raise UnusableError("it is no file")
         # Not "ro": a reader, too, must be able to undo what a killed writer left half done. SQLite itself falls back to
         # reading where the file cannot be written.
         mode = "rwc" if writing else "rw"

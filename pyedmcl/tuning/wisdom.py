@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .database import Database
 
 log = logging.getLogger(__name__)
+_MOST_BYTES = 256 << 20  # of a file that is read: millions of entries
 
 
 @dataclass(frozen=True)
@@ -150,10 +151,13 @@ def export(database: Database, kernels: Iterable[str] = (), *, device: str | Non
 def read(path: Path) -> Reading:
     """Entries of a file. Raises InputError where it cannot be read at all."""
     try:
-        # A line that is no text must not cost the others.
-        return parse(Path(path).read_text(encoding="utf-8", errors="surrogateescape"))
+        with Path(path).open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+    if len(data) > _MOST_BYTES:
+        raise InputError(f"{path} is longer than {_MOST_BYTES >> 20} MiB: no file of 'pyedmcl db export' is")
+    return parse(data.decode("utf-8", errors="surrogateescape"))  # a line that is no text must not cost the others
 
 
 def take_in(database: Database, entries: Iterable[Entry]) -> int:

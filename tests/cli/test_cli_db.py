@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from dataclasses import replace
 
@@ -218,3 +219,34 @@ def test_what_cannot_be_barred_is_named(words, said):
 def test_bars_are_listed():
     assert "nothing is kept away by hand" in db("bar").stdout
     assert db("bar", "predict", "wg=1").exit_code == 0 and "predict wg=1" in db("bar").stdout
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a device", "link to a pipe"])
+def test_no_device_and_no_pipe_is_replaced_by_a_file(kind, filled, tmp_path):
+    place = tmp_path / "out.jsonl"
+    if kind != "link to a device":
+        os.mkfifo(tmp_path / "pipe")
+        place = tmp_path / "pipe"
+    if kind.startswith("link"):
+        place = tmp_path / "link"
+        place.symlink_to(tmp_path / "pipe" if "pipe" in kind else os.devnull)
+    before = os.lstat(place)
+    done = db("export", "-o", place)
+    assert done.exit_code != 0 and "which no file replaces" in str(done.exception) + done.output
+    assert (os.lstat(place).st_ino, os.lstat(place).st_mode) == (before.st_ino, before.st_mode)
+
+
+def test_an_endless_file_is_not_read_to_its_end(filled, monkeypatch):
+    monkeypatch.setattr(wisdom, "_MOST_BYTES", 1 << 20)
+    done = db("import", "/dev/zero")
+    assert done.exit_code != 0 and "is longer than 1 MiB" in str(done.exception) + done.output
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to a device"])
+def test_a_database_that_is_no_file_is_kept_aside(kind, data_dir, caplog):
+    place = data_dir / "tuning.sqlite3"
+    data_dir.mkdir(exist_ok=True)
+    os.mkfifo(place) if kind == "pipe" else place.symlink_to(os.devnull)
+    done = db("show")
+    assert done.exit_code == 0 and "it is no file" in caplog.text + done.output
+    assert not os.path.lexists(place)

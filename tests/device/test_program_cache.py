@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +16,7 @@ from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.program_cache import ProgramCache
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.slots import Slot
-from pyedmcl.errors import BuildError
+from pyedmcl.errors import BuildError, PyedmclWarning
 
 SOURCE = "kernel void fill(global int* out) { out[get_global_id(0)] = (int)get_global_id(0) + 7; }"
 OPTIONS = ("-cl-std=CL1.2",)
@@ -102,3 +104,22 @@ def test_a_text_that_does_not_compile_is_not_kept(folder, info):
     with pytest.raises(BuildError):
         OpenCLExecutor(info).build("kernel void broken(")
     assert not folder.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders of a user are the user's own there")
+@pytest.mark.parametrize("shared", ["written by the group", "written by all", "a link", "of another user"])
+def test_what_others_may_have_put_there_is_not_loaded(shared, folder, info, monkeypatch):
+    kept = ProgramCache(info)
+    kept.keep("text", [], b"binary")
+    assert kept.load("text", []) == b"binary" and kept._folder.stat().st_mode & 0o777 == 0o700
+    if shared == "a link":
+        kept._folder.rename(kept._folder.with_name("elsewhere"))
+        kept._folder.symlink_to("elsewhere")
+    elif shared == "of another user":
+        os.chown(kept._folder, 12345, -1) if os.geteuid() == 0 else pytest.skip("only the administrator can do that")
+    else:
+        kept._folder.chmod(0o770 if "group" in shared else 0o777)
+    with pytest.warns(PyedmclWarning, match="is not used, since others may write there"):
+        assert kept.load("text", []) is None
+    kept.keep("other", [], b"binary")
+    assert len(list(kept._folder.glob("*.bin"))) == 1

@@ -139,3 +139,21 @@ def test_a_simulator_is_seen_but_not_chosen() -> None:
     first, second = python(code, OCL_ICD_VENDORS=str(library)).splitlines()
     assert first == "simulator oclgrind"
     assert second != "simulator"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders of a user are the user's own there")
+@pytest.mark.parametrize("planted", ["zz.icd", "mode of the root", "mode", "link"])
+@pytest.mark.filterwarnings("ignore")
+def test_runtimes_that_others_may_have_planted_are_not_loaded(planted: str, tmp_path: Path) -> None:
+    root, entries = tmp_path / "icd", {"a.icd": "liba.so"}
+    folder = runtimes.write_folder(root, entries)
+    assert runtimes.write_folder(root, entries) == folder and folder.stat().st_mode & 0o777 == 0o700
+    if planted == "zz.icd":
+        (folder / planted).write_text("/tmp/evil.so")
+    elif planted == "link":
+        folder.rename(tmp_path / "elsewhere")
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        (folder if planted == "mode" else root).chmod(0o777)
+    with pytest.raises(OSError, match=r"others may write|should not be there"):
+        runtimes.write_folder(root, entries)

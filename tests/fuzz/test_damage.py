@@ -150,7 +150,7 @@ def test_parameters_that_somebody_edits(one_device, tmp_path, map_of):
     with contextlib.suppress(Interrupted):
         mapped(one_device, whole, progress=after_blocks(1))
     folder = Folder(whole)
-    content = json.loads((whole / "rho" / "tuning.json").read_text())["content"]
+    of, content = map(json.loads((whole / "rho" / "tuning.json").read_text()).get, ("of", "content"))
     places = [(question, name) for question, answer in content.items() for name in answer]
 
     @given(damages(places))
@@ -160,7 +160,7 @@ def test_parameters_that_somebody_edits(one_device, tmp_path, map_of):
         legal = next(t.values for t in spec(json.loads(question)["kernel"]).tunables if t.name == name)
         believed = any(type(odd) is type(one) and odd == one for one in legal)
         folder.copy(copy)
-        write_tuning(copy, {**content, question: {**content[question], name: odd}})
+        write_tuning(copy, {**content, question: {**content[question], name: odd}}, of)
         with outcome("parameters that are edited"):  # right where the kernel is not needed any more
             np.testing.assert_allclose(np.asarray(mapped(one_device, copy).rho), rho, rtol=0, atol=1e-6 * believed)
 

@@ -203,3 +203,18 @@ def test_writing_tells_of_its_rows(tmp_path, monkeypatch, suffix):
     with reporting_to(lambda *said: told.append(said)):
         export.write_matrix(tmp_path / f"map{suffix}", np.eye(4), list("abcd"), 2)
     assert told == [(2, 4, "rows"), (4, 4, "rows")]
+
+
+@pytest.mark.parametrize("sign", ["\r", "\n", "\r\n", "\x0b", "\u2028", '"', ",", "\t", "\r=1+1"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_a_name_with_a_line_break_stays_in_its_cell(sign, suffix, tmp_path):
+    pd = pytest.importorskip("pandas", reason="pandas reads the tables here")
+    names, separator = [f"a{sign}b", "c", "d"], {".csv": ",", ".tsv": "\t"}[suffix]
+    matrix, edges = tmp_path / f"map{suffix}", tmp_path / f"edges{suffix}"
+    write_matrix(matrix, RHO, names, DIMS)
+    write_edges(edges, [Edge(names[0], "c", 0.5, 3), Edge("c", names[0], 0.25, 3)])
+    read = pd.read_csv(matrix, sep=separator)
+    assert list(read.columns) == ["library", *names] and read["library"].tolist() == names
+    assert pd.read_csv(edges, sep=separator).iloc[:, :2].to_numpy().ravel().tolist().count(names[0]) == 2
+    with edges.open(newline="") as file:
+        assert [len(row) for row in csv.reader(file, delimiter=separator)] == [7, 7, 7]

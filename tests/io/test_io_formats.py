@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import sys
 from pathlib import Path
@@ -187,19 +188,124 @@ def test_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.Mon
         read_series(path)
 
 
-def test_a_zarr_array_that_would_be_unpickled_is_refused(tmp_path):
+class Evil:
+    """Whose pickle makes a file."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+def in_version_2(filters=None, compressor=None):
+    return {"zarr_format": 2, "shape": [4, 2], "chunks": [4, 2], "dtype": "|O", "compressor": compressor,
+            "fill_value": "", "order": "C", "filters": filters}  # fmt: skip
+
+
+def in_version_3(*codecs):
+    return {"zarr_format": 3, "node_type": "array", "shape": [4, 2], "data_type": "float32", "fill_value": 0,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 2]}}, "attributes": {},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "codecs": list(codecs)}  # fmt: skip
+
+
+PICKLE, TEXT, BYTES = {"id": "pickle", "protocol": 5}, {"id": "vlen-utf8"}, {"name": "bytes"}
+NAMED = {"name": "numcodecs.pickle", "configuration": {"protocol": 5}}
+
+
+def in_shards(codecs, index_codecs):
+    inner = {"chunk_shape": [4, 2], "codecs": codecs, "index_codecs": index_codecs}
+    return in_version_3({"name": "sharding_indexed", "configuration": inner})
+
+
+CODE = {
+    "filter": (".zarray", in_version_2([PICKLE])),
+    "second filter": (".zarray", in_version_2([TEXT, PICKLE])),
+    "compressor": (".zarray", in_version_2([TEXT], PICKLE)),
+    "one filter": (".zarray", in_version_2(PICKLE)),
+    "unknown": (".zarray", in_version_2([TEXT, {"id": "mine"}])),
+    "arrays of any type": (".zarray", in_version_2([{"id": "vlen-array", "dtype": "O"}])),
+    "no name": (".zarray", in_version_2([TEXT], {"protocol": 5})),
+    "name of another kind": (".zarray", in_version_2([TEXT], {"id": ["pickle"]})),
+    "version 3": ("zarr.json", in_version_3(BYTES, NAMED)),
+    "text": ("zarr.json", in_version_3("bytes", "pickle")),
+    "shard": ("zarr.json", in_shards([BYTES, NAMED], [BYTES])),
+    "index of a shard": ("zarr.json", in_shards([BYTES], [BYTES, NAMED])),
+}
+SPELT = {
+    "plain": json.dumps,
+    "escaped": lambda one: json.dumps(one).replace("pickle", "\\u0070ickle"),
+    "in capitals of escapes": lambda one: json.dumps(one).replace("pickle", "pi\\u0063\\u006Ble"),
+    "utf-16": lambda one: json.dumps(one).encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("place", ["itself", "group", "link", "consolidated"])
+@pytest.mark.parametrize("spelt", SPELT)
+@pytest.mark.parametrize("kind", CODE)
+def test_a_zarr_array_whose_codecs_may_run_code_is_refused(kind, spelt, place, tmp_path):
     pytest.importorskip("zarr", reason="zarr is not installed; pip install 'pyedmcl[io]' brings it")
     folder, mark = tmp_path / "evil.zarr", tmp_path / "mark"
-    folder.mkdir()
-
-    class Evil:
-        def __reduce__(self):
-            return mark.touch, ()
-
-    meta = {"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "|O", "compressor": None, "fill_value": None,
-            "order": "C", "filters": [{"id": "pickle", "protocol": 5}]}  # fmt: skip
-    (folder / ".zarray").write_text(json.dumps(meta))
-    (folder / "0").write_bytes(pickle.dumps([Evil()] * 4))
-    with pytest.raises(InputError, match="codec pickle"):
+    array = {"itself": folder, "link": tmp_path / "elsewhere"}.get(place, folder / "values")
+    array.mkdir(parents=True)
+    name, described = CODE[kind]
+    text = SPELT[spelt](described)
+    (array / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    for chunk in ("0.0", "c/0/0"):
+        (array / chunk).parent.mkdir(parents=True, exist_ok=True)
+        (array / chunk).write_bytes(pickle.dumps([Evil(mark)] * 8))
+    if place != "itself":
+        folder.mkdir(exist_ok=True)
+        (folder / ".zgroup").write_text('{"zarr_format": 2}')
+    if place == "link":
+        (folder / "values").symlink_to(array)
+    if place == "consolidated":
+        inner = {"values": described} if name == "zarr.json" else {"values/.zarray": described}
+        group = {"zarr_format": 3, "node_type": "group", "attributes": {},
+                 "consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": inner}}  # fmt: skip
+        (folder / "zarr.json").write_text(json.dumps(group))
+        (folder / ".zmetadata").write_text(json.dumps({"zarr_consolidated_format": 1, "metadata": inner}))
+    with pytest.raises(InputError, match=r"codec|link"):
         read_series(folder)
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("planted", ["link to a file", "dangling link", "link to a folder", "pipe", "link to a device"])
+@pytest.mark.parametrize("where", ["", "values", "values/c"])
+def test_nothing_outside_of_a_zarr_folder_is_read(planted, where, tmp_path):
+    folder = write_zarr(tmp_path / "a", {"values": VALUES})
+    assert read_series(folder).values.shape == VALUES.shape
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    place = folder / where / "planted"
+    place.parent.mkdir(exist_ok=True)
+    if planted == "pipe":
+        os.mkfifo(place)
+    else:
+        target = {"link to a file": outside / "secret", "link to a folder": outside, "dangling link": outside / "none"}
+        place.symlink_to(target.get(planted, os.devnull))
+    with pytest.raises(InputError, match="which is not followed"):
+        read_series(folder)
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd", "blosc", "shards"])
+def test_usual_codecs_of_zarr_are_read(compression, tmp_path):
+    zarr = pytest.importorskip("zarr", minversion="3", reason="Zarr stores need zarr 3")
+    turned = [zarr.codecs.TransposeCodec(order=(1, 0))]
+    options = {"gzip": {"compressors": zarr.codecs.GzipCodec()}, "zstd": {"compressors": zarr.codecs.ZstdCodec()},
+               "blosc": {"compressors": zarr.codecs.BloscCodec(), "filters": turned},
+               "shards": {"chunks": VALUES.shape, "shards": VALUES.shape}}[compression]  # fmt: skip
+    group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
+    # Attributes are the user's own, whatever their names.
+    group.create_array("values", data=VALUES, attributes={"filters": "0.1 to 40 Hz", "codecs": ["mine"]}, **options)
+    zarr.consolidate_metadata(str(tmp_path / "a.zarr"))
+    np.testing.assert_array_equal(read_series(tmp_path / "a.zarr").values, VALUES)
+
+
+def test_codecs_of_the_second_version_of_zarr_are_read(tmp_path):
+    zarr = pytest.importorskip("zarr", minversion="3", reason="Zarr stores need zarr 3")
+    array = zarr.create_array(str(tmp_path / "a.zarr"), data=VALUES, zarr_format=2)
+    assert array.metadata.compressor is not None
+    np.testing.assert_array_equal(read_series(tmp_path / "a.zarr").values, VALUES)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import io
 import json
+import tracemalloc
 import typing
 import zipfile
 
@@ -209,3 +212,47 @@ def test_nothing_is_unpickled(tmp_path):
     rewritten(path, smuggle)
     with pytest.raises(StoreError, match="damaged"):
         pyedmcl.open_result(path)
+
+
+def npy(shape, dtype="<f8", data=b""):
+    """An array whose head claims what its data need not hold."""
+    memory = io.BytesIO()
+    np.lib.format.write_array_header_1_0(memory, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return memory.getvalue() + data
+
+
+BOMBS = {
+    "an array of 728 TB": (npy((10**14,)), zipfile.ZIP_STORED),
+    "an array of more numbers than there are": (npy((2**62, 2**62)), zipfile.ZIP_STORED),
+    "an array of empty texts": (npy((10**14,), "<U0"), zipfile.ZIP_STORED),
+    "a negative length": (npy((-1, -8), data=bytes(64)), zipfile.ZIP_STORED),
+    "less than it holds": (npy((1,), data=bytes(16)), zipfile.ZIP_STORED),
+    "objects": (npy((1,), "|O", data=bytes(8)), zipfile.ZIP_STORED),
+    "zeros, deflated": (npy((10**6,), data=bytes(8 * 10**6)), zipfile.ZIP_DEFLATED),
+    "zeros, in LZMA": (npy((10**6,), data=bytes(8 * 10**6)), zipfile.ZIP_LZMA),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_file_that_claims_more_than_it_holds_takes_no_memory(bomb, one_device, tmp_path):
+    """The checksums are right: whoever makes such a file can make them so."""
+    path = made("XmapResult", one_device).save(tmp_path / "result.edm")
+    data, how = BOMBS[bomb]
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in members if name.endswith(".npy"))
+    members[name] = data
+    description = json.loads(members["result.json"])
+    del description["sha256"]
+    description["arrays"][name.removesuffix(".npy")] = hashlib.sha256(data).hexdigest()
+    members["result.json"] = json.dumps({**description, "sha256": saved._digest(description)}).encode()
+    with zipfile.ZipFile(path, "w", how) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoreError):
+            pyedmcl.open_result(path)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()

@@ -13,12 +13,12 @@ from dataclasses import replace
 import pytest
 
 from pyedmcl import config
-from pyedmcl.errors import InputError, StoreError, StoreWriteError
+from pyedmcl.errors import InputError, PyedmclWarning, StoreError, StoreWriteError
 from pyedmcl.files import write_new
 from pyedmcl.jobs import claims, turns, watch
 from pyedmcl.jobs.claims import Member, require_alone
 from pyedmcl.jobs.turns import SharedBlocks, Wait, part_of, processes
-from pyedmcl.jobs.watch import FOLDER, Holder, Watch
+from pyedmcl.jobs.watch import FOLDER, MEMBER, Holder, Watch
 
 ELSEWHERE = Holder("far-1", "far", 1, "another boot", "GPU", lifetime=60.0)
 
@@ -102,7 +102,7 @@ def test_what_ended_on_this_machine_is_taken_over_at_once(tmp_path, member):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     claimed_elsewhere(tmp_path, "block-1", replace(member.me, id="x", pid=ended.pid))
-    claimed_elsewhere(tmp_path, "block-2", replace(member.me, id="y", pid=os.getpid()))
+    claimed_elsewhere(tmp_path, "block-2", replace(member.me, id="y", pid=os.getppid()))
     assert member.me.place, "this test needs a machine that tells its boot and namespace of pids"
     assert member.take_over("block-1") and not member.take_over("block-2")
 
@@ -320,3 +320,81 @@ def test_where_a_process_begins(monkeypatch):
     for wrong in ("0/3", "4/3", "1", "a/b", "1/2/3", "-1/2", 3, True, "1/0", "²/3"):
         with pytest.raises(InputError, match="'I/N' is needed"):
             part_of(wrong)
+
+
+ODD_CLAIMS = [
+    b"", b"null", b"[1]", b"{", b"\xff", b"[" * 5000, b'{"lifetime": NaN, "pid": 1}',
+    b'{"lifetime": 60, "pid": Infinity}',
+    b'{"id": "", "host": "", "place": "", "device": "", "time": "", "pid": 1, "lifetime": 1' + b"0" * 330 + b"}",
+    b'{"id": "", "host": "", "place": "", "device": "", "time": "", "pid": 1e999, "lifetime": 60}',
+    b'{"id": "", "host": "", "place": "", "device": "", "time": "", "pid": 1, "lifetime": NaN}',
+    b'{"id": "", "host": "", "place": "", "device": "", "time": "", "pid": 1, "lifetime": Infinity}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [*ODD_CLAIMS, "folder", "link", "pipe"])
+def test_a_claim_that_says_nothing_goes_stale(content, tmp_path, member, clock):
+    """Whatever it is: it is waited for as long as for others, and then taken over."""
+    place = tmp_path / FOLDER / "setup"
+    place.parent.mkdir(exist_ok=True)
+    if content == "folder":
+        place.mkdir()
+    elif content == "link":
+        place.symlink_to(tmp_path / "nothing")
+    elif content == "pipe":
+        os.mkfifo(place)
+    else:
+        place.write_bytes(content)
+    assert not member.take("setup") and not member.take_over("setup")
+    clock.sleep(100.0)
+    assert member.take_over("setup")
+
+
+@pytest.mark.parametrize("content", [b"", b"null", b"[1]", b"Infinity", b"NaN", b"{", b"1.5", b'"1"', b"[" * 5000])
+def test_a_decision_that_is_damaged_is_refused(content, tmp_path, member):
+    member.enter()
+    (tmp_path / FOLDER / "seed").write_bytes(content)
+    with pytest.raises(StoreError, match=r"seed is damaged: remove it"):
+        member.decide("seed", 3)
+
+
+def test_who_waits_says_for_whom_after_a_minute(tmp_path, member, clock):
+    claimed_elsewhere(tmp_path, "setup")
+    asked = iter([True] * 200 + [False])
+    with pytest.warns(PyedmclWarning, match=r"this process waits for pid \d+ on far, which holds .*setup") as told:
+        member.once("setup", lambda: next(asked), lambda: None)
+    assert len(told) == 1
+
+
+def test_who_is_interrupted_while_joining_leaves_the_folder_free(tmp_path, monkeypatch):
+    """Wherever Ctrl-C comes, the same process can go on there."""
+    for place in ("start", "__init__"):
+        def stop(*given, **named):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), Member(tmp_path) as interrupted:
+            patch.setattr(threading.Thread, place, stop)
+            interrupted.enter()
+        require_alone(tmp_path)
+    with Member(tmp_path) as another:
+        another.enter()
+        # Between making the file and knowing it, as an interrupt may come.
+        said = json.dumps(replace(another.me, id="gone").said())
+        (tmp_path / FOLDER / f"{MEMBER}gone").write_text(said)
+    require_alone(tmp_path)
+
+
+def test_what_is_not_ours_among_claims_is_left_and_told(tmp_path):
+    folder = tmp_path / FOLDER
+    with Member(tmp_path) as member:
+        member.enter()
+        (folder / "thesis.txt").write_text("mine")
+        (folder / "round-1").mkdir()
+        (folder / "round-1" / "part-0-1.npz").write_text("ours")
+        (folder / "round-1" / "notes.txt").write_text("mine")
+        (folder / "block-3").write_text("")
+        with pytest.warns(PyedmclWarning, match=r"did not write, and which is left there"):
+            member.settle(lambda: None)
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*")) == [
+        "round-1", "round-1/notes.txt", "thesis.txt"
+    ]  # fmt: skip

@@ -4,6 +4,7 @@ import contextlib
 import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from pyedmcl.jobs import client as clients
 from pyedmcl.jobs.client import ClientRunner
 from pyedmcl.jobs.pools import DaskPool, SubmitPool, pool_of
 from pyedmcl.jobs.sinks import ArraySink
+from pyedmcl.jobs.spool import spooled
 from pyedmcl.jobs.worker import compute, identity
 
 CALLS = {
@@ -236,3 +238,15 @@ def test_compute_says_what_fails(one_device):
     assert isinstance(compute(task, b"")["unseen"], str)
     assert isinstance(compute({"identity": identity(), "device": 3})["failure"], InputError)
     assert compute({"identity": {}, "device": None})["refused"] == identity()
+
+
+def test_each_process_has_a_spooled_problem_of_its_own(tmp_path):
+    """Several share the folder of a result: who ends first leaves what the workers of others still need."""
+    problem = ("the", "same")
+    with ExitStack() as stack:
+        files = [stack.enter_context(spooled(problem, tmp_path)) for _ in range(3)]
+        assert len({file.path for file in files}) == 3 and len({file.digest for file in files}) == 1
+        with spooled(problem, tmp_path) as other:
+            pass
+        assert not other.path.exists() and all(file.path.exists() for file in files)
+    assert not list(tmp_path.iterdir())

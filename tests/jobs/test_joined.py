@@ -237,13 +237,13 @@ def test_of_many_processes_one_reads_the_journals_of_all(path, monkeypatch):
             write_blocks(sink.stores[0], values(N), [block.number])
             sink.give_back(block)
         write_blocks(sinks[0].stores[0], values(N), sinks[0].stores[0].unwritten())
-        opened, read = [], durable.read_journal_from
+        opened, read = [], durable.read_journal
 
-        def watched(file, begin, **named):
+        def watched(file, *given):
             opened.append(file.name)
-            return read(file, begin, **named)
+            return read(file, *given)
 
-        monkeypatch.setattr(durable, "read_journal_from", watched)
+        monkeypatch.setattr(durable, "read_journal", watched)
         assert sinks[1]._member.take("journals")
         assert isinstance(sinks[0].claim(), Wait), "somebody is at it"
         sinks[1]._member.give("journals")

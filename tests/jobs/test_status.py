@@ -71,7 +71,7 @@ def test_a_map_that_is_computed_by_some(path):
 
 def test_the_search_for_E_is_told(path):
     with Member(path) as member, XmapStore.join(path, make_manifest(40, 10), member):
-        sink = PartsSink(path / FOLDER / "E-1", "E-1", stage_blocks(40, 10), member, 0.0)
+        sink = PartsSink(path / FOLDER / "E-1", "E-1", stage_blocks(40, 10), member, 0.0, "run")
         sink.write(sink.claim(), BlockResult([np.zeros((10, 2))]))
         sink.claim()
         found = Observer(path).look()
@@ -84,7 +84,7 @@ def test_bands_of_a_recurrence_matrix(path, monkeypatch):
     with Member(path) as member:
         member.enter()
         (path / IDENTITY).write_bytes(identity_file(6, {}))
-        sink = PartsSink(path, "band", cut(6, 1), member, 0.0)
+        sink = PartsSink(path, "band", cut(6, 1), member, 0.0, "run")
         for block in (sink.claim(), sink.claim()):
             sink.write(block, BlockResult([np.zeros(1)]))
         sink.claim()
@@ -93,7 +93,7 @@ def test_bands_of_a_recurrence_matrix(path, monkeypatch):
         moments = iter(f"2026-01-01T00:00:{second:02d}+00:00" for second in (20, 24))
         monkeypatch.setattr(parts, "now", lambda: next(moments))
         (path / "part-0-1.npz").unlink(), (path / "part-1-2.npz").unlink()
-        sink = StageSink(path, "band", cut(6, 1), member, 0.0)
+        sink = StageSink(path, "band", cut(6, 1), member, 0.0, "run")
         for block in (sink.claim(), sink.claim()):
             sink.write(block, BlockResult([np.zeros(1)]))
         found = Observer(path).look()

@@ -18,7 +18,7 @@ from pyedmcl.data import side_by_side
 from pyedmcl.errors import InputError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, default_block_rows, open_store
 from pyedmcl.jobs.blocks import shared_block_rows
-from pyedmcl.jobs.durable import read_journal
+from pyedmcl.jobs.durable import JournalRead, journal_line, read_journal
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -184,15 +184,19 @@ def test_a_block_is_on_the_disk_before_it_is_journalled(path, monkeypatch):
 
 def test_journal_lines_end(tmp_path):
     file = tmp_path / "j.jsonl"
-    assert read_journal(file) == ([], True)
-    for text, expected in (
-        ('{"a": 1}\n{"b": 2}\n', ([{"a": 1}, {"b": 2}], True)),
-        ('{"a": 1}\n{"b": 2}', ([{"a": 1}], False)),
-        ('{"a"\n{"b": 2}\n', ([{"b": 2}], False)),
+    assert read_journal(file, "run") == JournalRead([], 0, True, [])
+    a, b, other = (journal_line(entry, of) for entry, of in (({"a": 1}, "run"), ({"b": 2}, "run"), ({"c": 3}, "other")))
+    for text, entries, clean, foreign in (
+        (a + b, [{"a": 1}, {"b": 2}], True, []),
+        (a + b[:-1], [{"a": 1}], False, []),
+        (a[:4] + b"\n" + b, [{"b": 2}], False, []),
+        (a.replace(b"1", b"2") + b, [{"b": 2}], False, []),
+        (a + other + b, [{"a": 1}, {"b": 2}], False, [{"c": 3}]),
+        (a.replace(b"run", b"other"), [], False, []),
+        (b'{"a": 1}\n', [], False, []),
     ):
-        file.write_text(text)
-        assert read_journal(file, required=False) == expected
-        assert read_journal(file) == ([], False)
+        file.write_bytes(text)
+        assert read_journal(file, "run") == JournalRead(entries, text.rfind(b"\n") + 1, clean, foreign)
 
 
 def test_E_is_kept(path):

@@ -61,7 +61,7 @@ def test_a_reader_is_told_of_a_lost_record_of_searches(finished):
 @pytest.mark.parametrize(
     ("old", "new"),
     [("cell 7", "cell 8"), ('"tau": 1', '"tau": 3'), ('"block_rows": 5', '"block_rows": 4'),
-     ('"format": 2', '"format": 1'), ('"sha256"', '"sha255"'), ('"created": "2', '"created": "1')],
+     ('"sha256"', '"sha255"'), ('"created": "2', '"created": "1')],
 )  # fmt: skip
 def test_a_manifest_that_was_edited_is_refused(finished, old, new):
     edit(finished / "zarr.json", f'"{old}"' if old.startswith("cell") else old, f'"{new}"' if "cell" in new else new)
@@ -157,28 +157,3 @@ def test_what_other_readers_of_zarr_see_is_checked_and_mended(finished):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_store(finished)
-
-
-def test_a_store_of_format_1_opens_with_a_remark_and_continues(finished):
-    """Such a store has no checksums of the manifest, of parameters and of searches."""
-    file, rho = finished / "zarr.json", finished / "rho"
-    document = json.loads(file.read_text())
-    document["attributes"]["pyedmcl"]["format"] = 1
-    del document["attributes"]["pyedmcl"]["sha256"]
-    file.write_text(json.dumps(document, indent=1) + "\n")
-    (rho / "tuning.json").write_text(json.dumps(PARAMETERS))
-    (rho / "searched.json").write_text(json.dumps(SEARCHED))
-    (rho / "c.0.0").unlink()
-    with (
-        pytest.warns(RuntimeWarning, match="before every file of a store had a checksum"),
-        pytest.warns(RuntimeWarning, match="1 of 8 blocks count as not done"),
-    ):
-        old = open_store(finished)
-    assert old.searched == SEARCHED and old.E is not None
-    with XmapStore.create_or_resume(finished, make_manifest()) as store:
-        assert store.pending() == [0] and store.parameters == PARAMETERS
-        store.set_parameters(PARAMETERS)
-        write_blocks(store, values())
-        assert store.parameters == PARAMETERS
-    with pytest.warns(RuntimeWarning, match="had a checksum"):
-        np.testing.assert_array_equal(open_store(finished).rho[:], values())

@@ -175,7 +175,7 @@ def test_other_format_and_damaged_manifest(finished):
     for resume in (True, False):
         with pytest.raises(StoreMismatchError, match="format 99"):
             XmapStore.create_or_resume(finished, make_manifest(), resume=resume)
-    document["attributes"]["pyedmcl"]["format"] = 1
+    document["attributes"]["pyedmcl"]["format"] = 4
     del document["attributes"]["names"]
     file.write_text(json.dumps(document))
     with pytest.raises(StoreError, match=r"damaged.*names"):

@@ -31,7 +31,7 @@ def test_torn_journal(path, torn):
         write_blocks(store, values(), [0, 1, 2])
     kept = journal.read_bytes()
     journal.write_bytes(kept + torn)
-    with pytest.warns(RuntimeWarning, match="do not agree, as after a kill or damage: 5 of 8 blocks count as not done"):
+    with pytest.warns(RuntimeWarning, match=r"do not agree, as after a kill or damage.*: 5 of 8 blocks count"):
         assert open_store(path).pending() == [3, 4, 5, 6, 7]
     with XmapStore.create_or_resume(path, make_manifest()) as store:
         assert store.pending() == [3, 4, 5, 6, 7]
@@ -49,13 +49,15 @@ def test_damaged_chunks_are_done_again(finished):
     changed = bytearray((rho / "c.4.0").read_bytes())
     changed[100] ^= 1
     (rho / "c.4.0").write_bytes(changed)
-    with pytest.warns(RuntimeWarning, match="do not agree, as after a kill or damage: 2 of 8 blocks count as not done"):
+    with pytest.warns(RuntimeWarning, match=r"do not agree, as after a kill or damage.*: 2 of 8 blocks count"):
         reader = open_store(finished)
     assert reader.pending() == [1, 2]
     assert np.isnan(reader.rho[5, 0]) and reader.rho[15, 0] == values()[15, 0]
     with pytest.raises(StoreError, match=r"block 4 .* has changed"):
         reader.rho[20:21]
-    with XmapStore.create_or_resume(finished, make_manifest()) as store:
+    with pytest.warns(RuntimeWarning, match="1 of 8 blocks .* have changed since they were written: they are computed"):
+        store = XmapStore.create_or_resume(finished, make_manifest())
+    with store:
         assert store.pending() == [1, 2, 4]
         assert np.isnan(store.rho[20]).all()
         write_blocks(store, values())

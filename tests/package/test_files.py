@@ -48,7 +48,7 @@ def test_a_planted_journal_or_lease_is_not_followed(victim, tmp_path):
     for name in ("blocks.jsonl", "lease"):
         (folder / name).symlink_to(victim)
     with pytest.raises(OSError):
-        durable.Journal(folder / "blocks.jsonl")
+        durable.Journal(folder / "blocks.jsonl", "run")
     with pytest.raises(OSError):
         durable.Lease(folder / "lease").acquire()
 

@@ -13,8 +13,9 @@ from cli_helpers import environment, inside, words
 from process_helpers import end_of
 
 import pyedmcl
-from pyedmcl.errors import InputError, Interrupted, StoreError, StoreForeignError, StoreMismatchError
-from pyedmcl.jobs.parts import covered, part_name, unpacked
+from pyedmcl.errors import InputError, Interrupted, PyedmclWarning, StoreForeignError, StoreMismatchError
+from pyedmcl.jobs.ownership import read_identity
+from pyedmcl.jobs.parts import covered, part_name
 from pyedmcl.recurrence import joined
 
 
@@ -78,15 +79,15 @@ def test_bands_are_joined_in_any_order_and_leftovers_do_not_count(one_device, tm
     for name, data in halves.items():
         (folder / name).write_bytes(data)
     assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, **options)) == whole
-    # A damaged one is removed, told of, and counted again.
+    # A damaged one is told of, and counted again.
     file = folder / part_name(4, 6)
     file.write_bytes(file.read_bytes()[:-40])
     for name in halves:
         (folder / name).unlink()
-    with pytest.raises(StoreError, match=r"part-4-6\.npz is damaged .* was removed: run the same command again"):
-        pyedmcl.rqa(x, checkpoint=folder, join=True, **options)
+    with pytest.warns(PyedmclWarning, match=r"part-4-6\.npz is damaged .* computed anew"):
+        assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, **options)) == whole
+    assert covered(folder)[4] == (4, 6)
     assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, **options)) == whole
-    assert unpacked(folder / part_name(4, 6))[0]["searched"] == []
 
 
 def test_joint_recurrence(one_device, tmp_path):
@@ -130,3 +131,24 @@ def test_the_command_has_checkpoints(one_device, tmp_path):
     assert inside(*command).returncode == 0 and (tmp_path / "run.npz").exists()
     other = inside(*command, "--m", 2)
     assert other.returncode == 5 and "m = 1 there, 2 asked for" in other.stderr
+
+
+@pytest.mark.parametrize("joins", [True, False])
+@pytest.mark.parametrize("place", [0, 1, -1])
+@pytest.mark.parametrize("moment", ["first", "last", "end"])
+def test_what_vanishes_is_counted_again(one_device, tmp_path, monkeypatch, joins, place, moment):
+    """A scratch folder is purged, or another process finds a damaged file: no row is left out."""
+    monkeypatch.setattr(joined.BandsSink, "joins", joins)
+    x, folder, told = series(700), tmp_path / "run", []
+    options = {"m": 2, "radius": [0.7, 1.5], "device": one_device}
+
+    def purge(done, total, unit):
+        told.append(done)
+        now = done == total if moment == "end" else len(told) == {"first": 3, "last": 15}[moment]
+        if now and (parts := sorted(folder.glob("part-*.npz"))):
+            parts[place % len(parts)].unlink()
+
+    whole = counts_of(pyedmcl.rqa(x, **options))
+    assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, progress=purge, **options)) == whole
+    assert sum(end - begin for begin, end in covered(folder)) == read_identity(folder)[0]
+    assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, **options)) == whole

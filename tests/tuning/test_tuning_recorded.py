@@ -12,6 +12,7 @@ from tuning_helpers import run
 import pyedmcl
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import Interrupted, StoreError
+from pyedmcl.jobs import open_store
 from pyedmcl.jobs.records import write_tuning
 from pyedmcl.kernels import spec
 from pyedmcl.tuning import defaults
@@ -159,6 +160,6 @@ def test_an_edited_store_gives_no_other_rho(one_device, tmp_path):
         (rho / "tuning.json").write_text(json.dumps(edited))
         with pytest.raises(StoreError, match="has changed since it was written"):
             pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
-        write_tuning(tmp_path / "map", edited)
+        write_tuning(tmp_path / "map", edited, open_store(tmp_path / "map").manifest.identity)
         with pytest.raises(StoreError, match=f"parameters of knn .* cannot be used .*{name} = {value} is none of"):
             pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)

@@ -16,6 +16,7 @@ from ...data.group_labels import take_groups
 from ...data.groups import Layout
 from ...data.series import Series, as_series
 from ...device.select import DeviceNames
+from ...io.saved import save_result
 from ...jobs.function import public_function
 from ...jobs.kept import KeepingRunner, kept_in
 from ...jobs.runner import Runner
@@ -257,7 +258,7 @@ def causal_network(
         legs = replace(legs, seed=arguments.stream(kept.seed))
         keeping = KeepingRunner(runner, kept)
         network = _of(fields, legs, seasons, layout, keeping, lib_sizes, memory)
-        network.save(where / NETWORK_FILE)
+        save_result(network, where / NETWORK_FILE, of=kept.of)
         keeping.done()
         return network
 

@@ -12,6 +12,7 @@ from ...errors import StoreForeignError, StoreMismatchError
 from ...jobs.claims import Member, require_alone
 from ...jobs.manifest import Manifest
 from ...jobs.opening import open_store, several_to_write
+from ...jobs.ownership import require_plain
 from ...jobs.store import XmapStore
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def sizes_there(path: str | os.PathLike[str]) -> dict[int, Path]:
         return {}
     if not os.path.isdir(folder):
         raise StoreForeignError(f"{folder} exists, is not a folder, and is left alone: choose another output path")
+    require_plain(folder)
     arrays = {}
     for name in os.listdir(folder):
         match = _NAME.fullmatch(name)
@@ -126,6 +128,12 @@ def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:
         raise StoreForeignError(f"{path} holds maps that pyedmcl ccm-matrix did not write")
     first = _essence(manifest)
     for size, store in stores.items():
+        there = store.manifest.parameters.get("lib_size")
+        if there != size:
+            raise StoreMismatchError(
+                f"{path}: the folder of library size {size} holds library size {there}; give the folders their own "
+                f"names again, or remove {store_name(size)}, and run the same command"
+            )
         if _essence(store.manifest) != first:
             raise StoreMismatchError(
                 f"{path}: library size {size} was computed from other data or with other parameters than "

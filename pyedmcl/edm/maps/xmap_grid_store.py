@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...device.info import DeviceInfo
-from ...errors import StoreError, StoreForeignError
+from ...errors import StoreError, StoreForeignError, StoreMismatchError
 from ...jobs import durable
 from ...jobs.claims import Member, require_alone
+from ...jobs.manifest import Manifest
 from ...jobs.opening import open_store, several_to_write
+from ...jobs.ownership import require_plain
 from ...jobs.records import DamagedError, checked, read_checked
 from ...jobs.store import XmapStore
 from .xmap_problem import XmapProblem
@@ -47,6 +49,7 @@ def require_grid(path: Path) -> None:
     """
     if not os.path.lexists(path):
         return
+    require_plain(path)
     content = os.listdir(path) if path.is_dir() else ["it"]
     if _LIST not in content and not all(name.startswith(durable.PRIVATE_PREFIX) for name in content):
         raise StoreForeignError(
@@ -68,16 +71,15 @@ def open_stores(
     require_grid(path)
     if member is None:
         require_alone(path)
-    names = [map_name(cell) for cell in cells]
     _allow_files(_FILES * len(cells) + _OTHER_FILES)
+    manifests = {map_name(cell): cell.manifest(info) for cell in cells}
     if not (path / _LIST).exists():  # before its maps, so that a folder of a run that was killed is known as a grid
-        _write_list(path, axes, names)
-    manifests = {name: cell.manifest(info) for name, cell in zip(names, cells, strict=True)}
+        _write_list(path, axes, manifests)
     with several_to_write(path, manifests, member, resume=resume) as stores:
         for store, cell in zip(stores, cells, strict=True):
             if store.E is None:
                 store.set_E(np.array(cell.E, int))
-        _write_list(path, axes, names)
+        _write_list(path, axes, {store.path.name: store.manifest for store in stores})
     return stores
 
 
@@ -94,11 +96,13 @@ def _allow_files(wanted: int) -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(most, soft), hard))
 
 
-def _write_list(path: Path, axes: dict[str, Any], names: Sequence[str]) -> None:
+def _write_list(path: Path, axes: dict[str, Any], manifests: Mapping[str, Manifest]) -> None:
+    """Say which maps a grid has, in the order of its axes, and what each must be."""
     ordered = [[name, list(values)] for name, values in axes.items()]  # names alone would be sorted
+    maps = [[name, manifest.identity] for name, manifest in manifests.items()]
     with durable.explained(f"{path} cannot be written", ", or choose another output path"):
         durable.make_folder(path)
-        durable.write_file(path / _LIST, checked({"axes": ordered, "maps": list(names)}))
+        durable.write_file(path / _LIST, checked({"axes": ordered, "maps": maps}))
 
 
 def read_grid(path: Path) -> tuple[dict[str, Any], list[XmapStore]]:
@@ -108,15 +112,25 @@ def read_grid(path: Path) -> tuple[dict[str, Any], list[XmapStore]]:
     ------
     StoreForeignError
         There is no such result.
+    StoreMismatchError
+        Its maps are of several results, or lie under names of others.
     StoreError
         It is damaged.
     """
+    require_plain(path)
     try:
-        record = read_checked(path / _LIST, required=True)
+        record = read_checked(path / _LIST)
         if record is None:
             raise StoreForeignError(f"{path} is no result of pyedmcl xmap-grid: name the folder that it wrote")
         axes = {str(name): tuple(values) for name, values in record["axes"]}
-        return axes, [open_store(path / name) for name in record["maps"]]
+        stores = {str(name): open_store(path / str(name)) for name, _ in record["maps"]}
+        for name, identity in record["maps"]:
+            if stores[name].manifest.identity != identity:
+                raise StoreMismatchError(
+                    f"{path / name} is a map of another grid, or of another combination of this one: bring the right "
+                    "one back from a copy, or remove it and run the same command again"
+                )
+        return axes, list(stores.values())
     except NotADirectoryError as error:
         raise StoreForeignError(f"{path} is no result of pyedmcl xmap-grid: name the folder that it wrote") from error
     except (DamagedError, OSError, LookupError, TypeError, ValueError) as error:

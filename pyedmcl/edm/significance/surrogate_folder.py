@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import StoreError
 from ...jobs import durable
 from ...jobs.blocks import Record, cut, default_block_rows
 from ...jobs.claims import Member
-from ...jobs.ownership import mark
-from ...jobs.parts import END, StageSink, packed, unpacked
-from ...jobs.records import DamagedError, as_searched
+from ...jobs.ownership import digest_of_identity, mark
+from ...jobs.parts import END, StageSink, end_of, found, packed
+from ...jobs.records import as_searched
 from ...jobs.seeded import seeded_folder
 from ..shared import arguments
 
@@ -41,10 +40,10 @@ class RoundSink(StageSink):
 
     def __init__(self, folder: SurrogateFolder, name: str, n: int, rows: int) -> None:
         place = folder.member.folder / name
-        super().__init__(place, name, cut(n, rows, 3), folder.member, folder.begin)
+        super().__init__(place, name, cut(n, rows, 3), folder.member, folder.begin, folder.of)
         self._tests = folder
         self.E: NDArray[np.int_] | None = None
-        durable.make_folder(place)
+        durable.inner_folder(place)
         mark(place, len(self._blocks), {}, "out")
 
     def set_E(self, E: ArrayLike, record: Record) -> None:
@@ -70,10 +69,12 @@ class SurrogateFolder:
         Where this process begins, from :func:`pyedmcl.jobs.turns.begin_of`.
     seed : int
         Of the surrogates.
+    of : str
+        Digest of the question.
     """
 
-    def __init__(self, path: Path, member: Member, begin: float, seed: int) -> None:
-        self._path, self.member, self.begin, self.seed = path, member, begin, seed
+    def __init__(self, path: Path, member: Member, begin: float, seed: int, of: str) -> None:
+        self._path, self.member, self.begin, self.seed, self.of = path, member, begin, seed, of
 
     def sink(self, problem: XmapSignificanceProblem | LaggedSignificanceProblem) -> RoundSink:
         """Where a round goes, cut into blocks that all who share the folder cut alike."""
@@ -83,14 +84,10 @@ class SurrogateFolder:
 
     def result(self) -> tuple[Record, Layers] | None:
         """E, skill, how many surrogates reach it, and how many there are, once all rounds are done."""
-        try:
-            head, arrays = unpacked(self._path / END)
-        except FileNotFoundError:
+        part = found(self._path / END, end_of(self.of))
+        if part is None:
             return None
-        except DamagedError as error:
-            raise StoreError(
-                f"{self._path / END} is damaged ({error}): remove it, and run the same command again"
-            ) from error
+        head, arrays = part
         searched = tuple(as_searched(one) for one in head["searched"])
         return Record(searched=searched), list(arrays.values())
 
@@ -106,7 +103,7 @@ class SurrogateFolder:
         head = {"searched": [dict(one) for one in record.searched]}
         advice = ", then run the same command again: it goes on from there"
         with durable.explained(f"{self._path} cannot be written", advice):
-            durable.write_file(self._path / END, packed(named, head))
+            durable.write_file(self._path / END, packed(named, head, end_of(self.of)))
 
     def settle(self) -> None:
         """Clear up behind all who shared the folder, once nothing more is written there."""
@@ -147,4 +144,5 @@ def folder_for(
         return {"data": data, **{name: json.dumps(value, default=int) for name, value in named.items()}}
 
     with seeded_folder(path, begin, device, seed, identity) as (member, stored_seed):
-        yield SurrogateFolder(path, member, begin or 0.0, arguments.stream(stored_seed))
+        of = digest_of_identity(identity(stored_seed))
+        yield SurrogateFolder(path, member, begin or 0.0, arguments.stream(stored_seed), of)

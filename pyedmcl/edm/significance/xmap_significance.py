@@ -20,6 +20,7 @@ from ...io.graphs import Graph, graph_of
 from ...io.optional import need, pandas_for
 from ...io.result import Result
 from ...io.roles import role_columns
+from ...io.saved import save_result
 from ...jobs.function import public_function
 from ...jobs.turns import begin_of
 from ...launch.progress import Progress
@@ -324,6 +325,6 @@ def xmap_significance(
             runner.provenance(problem.kernels, record), series.grid,
         )  # fmt: skip
         if folder is not None:
-            result.save(Path(out) / SIGNIFICANCE_FILE)
+            save_result(result, Path(out) / SIGNIFICANCE_FILE, of=folder.of)
             folder.settle()  # not before: who leaves last removes files that look unfinished
     return result

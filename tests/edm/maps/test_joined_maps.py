@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import subprocess
 import sys
 
@@ -162,3 +164,20 @@ def test_a_process_without_such_a_device_leaves_the_others_at_work(one_device, t
     found = pyedmcl.xmap(series(), E=2, out=out, device=one_device, join=True, progress=meanwhile)
     assert ended[0].returncode == 4 and "no such thing" in ended[0].stderr
     assert not np.isnan(np.asarray(found.rho)).all() and not list(out.rglob(".pyedmcl-*"))
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_stored_maps_are_copied_and_pickled(again, one_device, tmp_path, monkeypatch):
+    x = np.random.default_rng(3).standard_normal((80, 7)).cumsum(axis=0)
+    monkeypatch.chdir(tmp_path)
+    stored = {"map": pyedmcl.xmap(x, E=2, out="map", device=one_device),
+              "edges": pyedmcl.xmap(x, E=2, out="edges", keep="top:2", device=one_device),
+              "grid": pyedmcl.xmap_grid(x, E=[2, 3], out="grid", device=one_device),
+              "opened": pyedmcl.open_xmap("map")}  # fmt: skip
+    for name, one in stored.items():
+        whole = one.edges(top=100) if name == "edges" else np.asarray(one.rho)
+        other = again(one)
+        if again is not copy.copy:  # which shares what it holds, and so its relative path
+            monkeypatch.chdir("/")
+        np.testing.assert_array_equal(other.edges(top=100) if name == "edges" else np.asarray(other.rho), whole)
+        monkeypatch.chdir(tmp_path)
