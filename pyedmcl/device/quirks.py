@@ -292,6 +292,12 @@ TABLE: tuple[Row, ...] = (
         "four and 6.2 in eight (H200, 16 cores): parts of the compiler run side by side",
     ),
     Row(
+        lambda info: info.executor == "cuda",
+        {"keep_programs": True, "group_left_open": 256},
+        "the driver keeps what it assembles, but NVRTC compiles anew in each process, some 0.5 seconds a text; and "
+        "CUDA chooses no size of groups",
+    ),
+    Row(
         lambda info: info.runtime == "nvidia",
         {"whole_memory_in_one": True},
         "the driver reports a quarter of the memory but grants nearly all of it: one buffer of 145 of 150 GB was "

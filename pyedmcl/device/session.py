@@ -62,7 +62,7 @@ def executor_for(info: DeviceInfo, context: Any = None) -> Executor:
     executor = _open.get(key)
     if executor is not None:
         return executor
-    discover.discover()  # before the lock: in a forked child this says why no device can be used
+    discover.discover(executor=info.executor)  # before the lock: in a forked child this says why no device can be used
     with _lock:
         if key not in _open:
             _warn_of(info)
