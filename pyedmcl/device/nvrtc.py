@@ -26,6 +26,7 @@ _TOOLKITS = ("usr/local/cuda*/lib64", "usr/lib/*-linux-gnu", "usr/lib64", "opt/c
 # Bytes of local memory that a kernel may declare; more has to be asked for at its launch.
 _MOST_DECLARED = 48 << 10
 _LOG_KEPT = 20_000
+_HINTS_FROM = (8, 3)
 
 Version = tuple[int, int]
 
@@ -145,7 +146,7 @@ class Nvrtc:
 
 _ENTRY = re.compile(r"\.entry\s+(\w+)\s*\((.*?)\)", re.DOTALL)
 _SHARED = re.compile(
-    r"^[ \t]*(?:\.visible |\.weak )?\.shared \.align (\d+) \.b(\d+) ([\w$]+)(?:\[(\d+)\])?;[^\n]*\n", re.MULTILINE
+    r"^[ \t]*(?:\.visible |\.weak )?\.shared \.align (\d+) \.[bfsu](\d+) ([\w$]+)(?:\[(\d+)\])?;[^\n]*\n", re.MULTILINE
 )
 _ASKED = re.compile(r"^// local memory of (\w+): (\d+) bytes$", re.MULTILINE)
 
@@ -220,13 +221,11 @@ def ptx_version(cuda: Version) -> Version:
 
 
 def for_driver(ptx: str, driver: Version | None) -> str:
-    """The text with no newer version of PTX than the driver takes: kernels use nothing of the newer ones."""
-
-    def lower(match: re.Match[str]) -> str:
-        written = (int(match[1]), int(match[2]))
-        most = written if driver is None else min(written, ptx_version(driver))
-        return f".version {most[0]}.{most[1]}"
-
-    return re.sub(r"^\.version (\d+)\.(\d+)", lower, ptx, count=1, flags=re.MULTILINE)
-
-
+    """The text with no newer version of PTX than the driver takes; kernels need nothing of the newer ones."""
+    head = re.search(r"^\.version (\d+)\.(\d+)", ptx, re.MULTILINE)
+    if driver is None or head is None or (int(head[1]), int(head[2])) <= (most := ptx_version(driver)):
+        return ptx
+    lower = f"{ptx[: head.start()]}.version {most[0]}.{most[1]}{ptx[head.end() :]}"
+    if most < _HINTS_FROM:  # of how much of a wide load is used
+        lower = re.sub(r'^\s*\.pragma "used_bytes_mask \w+";\n', "", lower, flags=re.MULTILINE)
+    return lower

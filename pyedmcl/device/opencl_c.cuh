@@ -219,10 +219,12 @@ template <class T> FUNCTION T clz(T x) {
 }
 FUNCTION int mul_hi(int a, int b) { return __mulhi(a, b); }
 FUNCTION uint mul_hi(uint a, uint b) { return __umulhi(a, b); }
+FUNCTION long mul_hi(long a, long b) { return __mul64hi(a, b); }
 FUNCTION ulong mul_hi(ulong a, ulong b) { return __umul64hi(a, b); }
 FUNCTION uint abs_diff(uint a, uint b) { return a > b ? a - b : b - a; }
 FUNCTION uint abs_diff(int a, int b) { return a > b ? (uint)a - (uint)b : (uint)b - (uint)a; }
 FUNCTION uint abs(uint x) { return x; }
+FUNCTION ulong abs(ulong x) { return x; }
 FUNCTION uint abs(int x) { return x < 0 ? -(uint)x : (uint)x; }
 FUNCTION ulong abs(long x) { return x < 0 ? -(ulong)x : (ulong)x; }
 template <class T> FUNCTION T clamp(T x, T low, T high) { return x < low ? low : x > high ? high : x; }

@@ -14,13 +14,13 @@ struct {
   int depth;                                 /* of contexts pushed */
   unsigned long long limit;                  /* bytes that can be had */
   int pools;
+  int lost;                                  /* what all calls say after an error of a kernel */
 } fake = {.limit = 1ull << 34, .pools = 1};
 
-static int lost;
 typedef struct { size_t bytes; } block;
 typedef struct { char name[128]; int n_arguments; } function;
 
-#define INSIDE if (lost) return lost; if (!fake.depth) { fake.without_context++; return INVALID_CONTEXT; }
+#define INSIDE if (fake.lost) return fake.lost; if (!fake.depth) { fake.without_context++; return INVALID_CONTEXT; }
 
 int cuInit(unsigned flags) { return getenv("FAKE_CUDA_NO_GPU") ? 100 : 0; }
 int cuDriverGetVersion(int* v) { const char* said = getenv("FAKE_CUDA_VERSION"); *v = said ? atoi(said) : 12040; return 0; }
@@ -120,8 +120,8 @@ int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t n, void* stre
 }
 static int waited(void) {
   INSIDE
-  if (fake.kernel_error) lost = fake.kernel_error;
-  return lost;
+  if (fake.kernel_error) fake.lost = fake.kernel_error;
+  return fake.lost;
 }
 int cuStreamCreate(void** s, unsigned flags) { INSIDE *s = malloc(1); return 0; }
 int cuStreamDestroy_v2(void* s) { free(s); return 0; }

@@ -182,7 +182,7 @@ def test_pocl_3_0_is_unusable_for_its_wrong_distances(driver: str, usable: bool)
 def test_an_unusable_device_that_was_named_is_used_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyedmcl.device import session
 
-    monkeypatch.setattr(session.discover, "discover", lambda: [])
+    monkeypatch.setattr(session.discover, "discover", lambda executor: [])
     monkeypatch.setattr(session.registry, "open_executor", lambda info, context: f"executor of {info.driver}")
     monkeypatch.setattr(session, "_open", {})
     with pytest.warns(RuntimeWarning, match=r"was named, but PoCL 3\.0 gives wrong distances.*conda-forge"):
