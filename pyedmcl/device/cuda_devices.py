@@ -187,6 +187,8 @@ def version_of_module(root: Path = Path("/")) -> str:
         said = re.search(r"\b\d+\.\d+(?:\.\d+)?\b", (root / "proc/driver/nvidia/version").read_text())
         if said:
             return said[0]
+    if root != Path("/"):
+        return ""
     with contextlib.suppress(OSError, AttributeError):
         management = ctypes.CDLL("libnvidia-ml.so.1")
         text = ctypes.create_string_buffer(_NAME_BYTES)

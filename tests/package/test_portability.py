@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ import portability_programs as programs
 import portability_tables as tables
 
 from pyedmcl import kernels
+from pyedmcl.device import nvrtc
+from pyedmcl.export.kernel_source import _ENTRY
 
 ROOT = runtimes.ROOT
 #: A task of every call; the calls whose kernels look for neighbours.
@@ -175,6 +178,21 @@ def test_kernels_compile_and_spill_no_more_than_recorded(target):
         before = table.get((target, kernel, text.label, text.dtype))
         if before is not None and before["ok"]:
             assert result["spills"] <= 2 * before["spills"], (kernel, text.label, before, result)
+
+
+@pytest.mark.parametrize("target", offline.NVIDIA)
+def test_nvrtc_gives_every_text_the_local_memory_that_it_declares(target):
+    """Local memory that lost its address space would be private, and compile; see pyedmcl/device/cl_to_cuda.py."""
+    if offline.nvidia_compiler() is None:
+        pytest.skip("NVRTC is not installed: pip install 'pyedmcl[cuda]'")
+    texts = programs.programs_for(offline.gpu(target), "normal")
+    assert programs.uncovered(texts) == []
+    with ThreadPoolExecutor(2) as pool:  # it compiles side by side
+        made = list(pool.map(lambda text: offline.ptx_of(target, text.code), texts))
+    for text, ptx in zip(texts, made, strict=True):
+        assert set(_ENTRY.findall(text.code)) == set(nvrtc.entries(ptx)), text.label
+    asked = [bytes_of for ptx in made for bytes_of in nvrtc.asked_bytes(ptx).values()]
+    assert max(asked) > 48 << 10 if target == "sm_90" else max(asked) <= 48 << 10
 
 
 def test_the_page_shows_the_recorded_results():
