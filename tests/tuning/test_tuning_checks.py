@@ -1,4 +1,4 @@
-"""What was found with another driver or on a relative of the device is verified once before it is used, shipped or not."""
+"""What was found with another driver or on a relative of the device is verified once before it is used; shipped too."""
 
 from __future__ import annotations
 
