@@ -7,7 +7,7 @@ import threading
 from typing import Any, cast
 
 from ..errors import warn
-from . import discover, foreign, registry, select
+from . import discover, foreign, probe, registry, select
 from .executor import Executor
 from .info import DeviceInfo
 from .quirks import quirks_for
@@ -66,7 +66,10 @@ def executor_for(info: DeviceInfo, context: Any = None) -> Executor:
     with _lock:
         if key not in _open:
             _warn_of(info)
-            _open[key] = registry.open_executor(info, context)
+            opened = registry.open_executor(info, context)
+            if probe.ask(opened):
+                quirks_for.cache_clear()
+            _open[key] = opened
             for old in [key for key in _open if key[2] is not None][:-_FOREIGN_KEPT]:
                 del _open[old]  # who still uses it holds it
         return _open[key]
