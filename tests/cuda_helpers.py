@@ -22,7 +22,8 @@ class FakeState(ctypes.Structure):
         ("launches", ctypes.c_ulonglong), ("held", ctypes.c_ulonglong), ("most", ctypes.c_ulonglong),
         ("grid", ctypes.c_ulonglong * 6), ("local_memory", ctypes.c_ulonglong), ("arguments", ctypes.c_ulonglong * 8),
         ("kernel_error", ctypes.c_int), ("without_context", ctypes.c_int), ("depth", ctypes.c_int),
-        ("limit", ctypes.c_ulonglong), ("pools", ctypes.c_int), ("lost", ctypes.c_int),
+        ("limit", ctypes.c_ulonglong), ("pools", ctypes.c_int),
+        ("recorded_on", ctypes.c_ulonglong), ("waited_for", ctypes.c_ulonglong), ("lost", ctypes.c_int),
     ]  # fmt: skip
 
 

@@ -176,14 +176,13 @@ class _Current:
 class CudaExecutor(CommonExecutor):
     """Executor for one GPU through libcuda; see :class:`pyedmcl.device.executor.Executor`.
 
-    Its memory comes from a pool of its own, so that what PyTorch or CuPy keep for themselves is left alone.
+    It works in the primary context, which PyTorch, CuPy and others use, too, on a stream and from a pool of its own:
+    what they keep for themselves is left alone.
 
     Parameters
     ----------
     info : DeviceInfo
         A device from :func:`pyedmcl.device.cuda_devices.devices`.
-    context : int, optional
-        Address of the caller's context, else the primary one, which PyTorch and CuPy use, too.
 
     Raises
     ------
@@ -197,7 +196,7 @@ class CudaExecutor(CommonExecutor):
     memory_codes = ("CUDA_ERROR_OUT_OF_MEMORY",)
     late_memory_codes = ("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",)
 
-    def __init__(self, info: DeviceInfo, context: Any = None) -> None:
+    def __init__(self, info: DeviceInfo) -> None:
         self.driver: Any = cuda_devices.driver()
         super().__init__(info, (CudaError,))
         self.nvrtc = nvrtc.nvrtc(self.driver.version)
@@ -211,12 +210,11 @@ class CudaExecutor(CommonExecutor):
         self._unmeasured: CudaExecutor | None = None
         self._staged = threading.Lock()
         self._pool: int | None = None
-        self._retained = context is None
         held, stream, mark, staging = (ctypes.c_void_p() for _ in range(4))
         try:
-            if context is None:
-                self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(held), self._number)
-            self._context = held.value if context is None else context
+            self.driver.cuDevicePrimaryCtxRetain(ctypes.byref(held), self._number)
+            assert held.value is not None
+            self._context = held.value
             self._here = _Current(self.driver, self._context)
             with self._here:
                 # It waits for no work on stream 0, nor does that for it.
@@ -265,8 +263,7 @@ class CudaExecutor(CommonExecutor):
                 self.driver.cuStreamDestroy_v2(queue)
                 if self._pool is not None:
                     self.driver.cuMemPoolDestroy(self._pool)
-            if self._retained:
-                self.driver.raw.cuDevicePrimaryCtxRelease_v2(self._number)
+            self.driver.raw.cuDevicePrimaryCtxRelease_v2(self._number)
 
     def _check(self) -> None:
         super()._check()

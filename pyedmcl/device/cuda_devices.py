@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ LIBRARY = "libcuda.so.1"
 # Of a device: attributes by their numbers in cuda.h.
 _WORK_GROUP, _LOCAL, _CLOCK, _UNITS, _MAJOR, _MINOR = 1, 8, 13, 16, 75, 76
 POOLS = 115
+# Of an address.
+_POINTER_CONTEXT, _POINTER_DEVICE = 1, 9
 _NAME_BYTES = 256
 
 _P, _U, _I, _Z = ctypes.c_void_p, ctypes.c_uint, ctypes.c_int, ctypes.c_size_t
@@ -165,6 +168,27 @@ def devices(refresh: bool = False) -> list[DeviceInfo]:
 def number_of(info: DeviceInfo) -> int:
     """The driver's number of a device."""
     return int(info.id.rpartition(":")[2])
+
+
+@dataclass(frozen=True)
+class CudaStream:
+    """A stream of the caller, by its address, and the driver's number of its GPU; usable as ``device=``."""
+
+    address: int
+    number: int
+
+
+def info_of(number: int) -> DeviceInfo | None:
+    """What is known of the GPU that CUDA programs call by a number; None where there is none."""
+    return next((info for info in devices() if number_of(info) == number), None)
+
+
+def place_of(address: int) -> tuple[int, int]:
+    """The context that memory of a GPU belongs to, and the GPU's number. Raises CudaError for other memory."""
+    context, number = ctypes.c_void_p(), ctypes.c_int()
+    driver().cuPointerGetAttribute(ctypes.byref(context), _POINTER_CONTEXT, address)
+    driver().cuPointerGetAttribute(ctypes.byref(number), _POINTER_DEVICE, address)
+    return context.value or 0, number.value
 
 
 def _describe(known: Driver, number: int) -> DeviceInfo:

@@ -114,8 +114,17 @@ class SyclHandle(Protocol):
     def addressof_ref(self) -> int: ...
 
 
+class CudaHandle(Protocol):
+    """A stream of PyTorch, or another stream or GPU of CUDA; see :mod:`pyedmcl.device.foreign`."""
+
+    @property
+    def cuda_stream(self) -> int: ...
+
+
+Handle = OpenCLHandle | SyclHandle | CudaHandle
 #: What a function's ``device`` may be: a name, the caller's own queue, context or device, or several of these.
-DeviceNames = str | Sequence[str | OpenCLHandle | SyclHandle | None] | OpenCLHandle | SyclHandle | None
+DeviceNames = str | Sequence[str | Handle | None] | Handle | None
+
 
 def _of_executor(executor: str | None, devices: Sequence[DeviceInfo] | None) -> Sequence[DeviceInfo]:
     """The devices of an executor, or of all that count unless they are named; of a list, or of those there are."""

@@ -14,6 +14,7 @@ struct {
   int depth;                                 /* of contexts pushed */
   unsigned long long limit;                  /* bytes that can be had */
   int pools;
+  unsigned long long recorded_on, waited_for;  /* streams: of the last event, of the last that another waits for */
   int lost;                                  /* what all calls say after an error of a kernel */
 } fake = {.limit = 1ull << 34, .pools = 1};
 
@@ -107,7 +108,12 @@ int cuMemAllocFromPoolAsync(unsigned long long* a, size_t n, void* pool, void* s
 int cuMemFreeAsync(unsigned long long a, void* stream) { INSIDE return give(a); }
 int cuMemAllocHost_v2(void** p, size_t n) { INSIDE *p = malloc(n); return *p ? 0 : OUT_OF_MEMORY; }
 int cuMemFreeHost(void* p) { free(p); return 0; }
-int cuPointerGetAttribute(void* value, int which, unsigned long long p) { return INVALID_VALUE; }
+int cuPointerGetAttribute(void* value, int which, unsigned long long p) {
+  if (which == 1 && p != 8) *(void**)value = &fake;
+  else if (which == 9 && p != 8) *(int*)value = 0;
+  else return INVALID_VALUE;
+  return 0;
+}
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t n, void* stream) {
   INSIDE
   memcpy((void*)to, from, n);
@@ -125,9 +131,13 @@ static int waited(void) {
 }
 int cuStreamCreate(void** s, unsigned flags) { INSIDE *s = malloc(1); return 0; }
 int cuStreamDestroy_v2(void* s) { free(s); return 0; }
-int cuStreamWaitEvent(void* s, void* e, unsigned flags) { INSIDE return e ? 0 : INVALID_VALUE; }
+int cuStreamWaitEvent(void* s, void* e, unsigned flags) {
+  INSIDE
+  fake.waited_for = fake.recorded_on;
+  return e ? 0 : INVALID_VALUE;
+}
 int cuEventCreate(void** e, unsigned flags) { INSIDE *e = malloc(1); return 0; }
-int cuEventRecord(void* e, void* s) { INSIDE return e ? 0 : INVALID_VALUE; }
+int cuEventRecord(void* e, void* s) { INSIDE fake.recorded_on = (unsigned long long)s; return e ? 0 : INVALID_VALUE; }
 int cuEventSynchronize(void* e) { return waited(); }
 int cuEventElapsedTime(float* ms, void* a, void* b) { INSIDE *ms = 0.01f; return 0; }
 int cuEventDestroy_v2(void* e) { free(e); return 0; }

@@ -15,10 +15,20 @@ from device_helpers import INTEL, NVIDIA
 
 import pyedmcl
 from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import cuda_devices, discover, nvrtc, opencl_devices, runtimes, select, session
+from pyedmcl.device import (
+    cuda_devices,
+    discover,
+    foreign,
+    foreign_arrays,
+    nvrtc,
+    opencl_devices,
+    runtimes,
+    select,
+    session,
+)
 from pyedmcl.device.fingerprint import device_key
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.errors import BuildError, DeviceMemoryError, DeviceNotFoundError, LaunchError
+from pyedmcl.errors import BuildError, DeviceMemoryError, DeviceNotFoundError, InputError, LaunchError
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the executor is for Linux"),
@@ -254,6 +264,69 @@ def test_a_device_that_was_closed_says_so(executor):
     executor.close()
     with pytest.raises(LaunchError, match="was closed"):
         executor.allocate(4)
+
+
+class CudaArray:
+    """An array as CUDA's libraries describe theirs; the memory is the host's, as all of this driver's is."""
+
+    def __init__(self, shape, dtype, *, stream=None, read_only=False, strides=None, at=None):
+        self.values = np.zeros(shape, dtype)
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": np.dtype(dtype).str, "data": (at or self.values.ctypes.data, read_only),
+            "strides": strides, "version": 3, "stream": stream,
+        }  # fmt: skip
+
+    def get(self):
+        return self.values
+
+
+def test_results_go_to_arrays_of_the_caller_after_its_stream(driver):
+    x = np.random.default_rng(1).standard_normal((200, 3))
+    out = CudaArray((3, 3), np.float32, stream=77)
+    result = pyedmcl.xmap(x, E=2, out=out, tune="never")
+    assert result.rho.array is out and result.rho.dtype == np.float32 and result.rho.shape == (3, 3)
+    assert driver.waited_for == 77
+    assert list(driver.arguments).count(out.values.ctypes.data) or driver.launches > 3
+    pyedmcl.xmap(x, E=2, out=CudaArray((3, 3), np.float32), device="cuda", tune="never")
+
+
+@pytest.mark.parametrize(("given", "why"), [
+    ({"read_only": True}, "read-only"), ({"strides": (4, 12)}, "gaps between"), ({"at": 8}, "does not know the array"),
+    ({"strides": (12, 4)}, None),
+])  # fmt: skip
+def test_arrays_that_cannot_be_written_are_refused(driver, given, why):
+    out = CudaArray((3, 3), np.float32, **given)
+    if why is None:
+        assert foreign_arrays.described(out, "out").memory == out.values.ctypes.data
+        return
+    with pytest.raises(InputError, match=why):
+        foreign_arrays.described(out, "out")
+
+
+def handle(module, name, **attributes):
+    return type(name, (), {"__module__": module, **attributes})()
+
+
+@pytest.mark.parametrize(("given", "stream"), [
+    (handle("torch.cuda.streams", "Stream", cuda_stream=5, device_index=0), 5),
+    (handle("torch", "device", type="cuda", index=None), None),
+    (handle("cupy.cuda.stream", "Stream", ptr=6, device_id=-1), 6),
+    (handle("cupy.cuda.device", "Device", id=0), None),
+    (handle("cuda.core", "Stream", __cuda_stream__=lambda self: (0, 7)), 7),
+])  # fmt: skip
+def test_streams_and_gpus_of_other_libraries_name_the_device(driver, given, stream):
+    (place,) = foreign.places(given)
+    assert place.info.id == "cuda:0:0" and place.queue == stream
+    assert session.open_device(given).info.id == "cuda:0:0"
+    assert stream is None or driver.waited_for == stream
+
+
+@pytest.mark.parametrize("given", [
+    handle("torch", "Tensor"), handle("torch", "device", type="cpu", index=None), handle("cupy", "Device", id=9),
+])  # fmt: skip
+def test_other_objects_of_these_libraries_are_refused(driver, given):
+    with pytest.raises(InputError, match=r"a stream or a GPU is needed|there is no GPU 9"):
+        foreign.places(given)
 
 
 _DEMO = """
