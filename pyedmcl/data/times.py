@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ def _iso(text: str) -> datetime:
     if len(text) == 7 and text[4] == "-":
         return datetime.strptime(text, "%Y-%m")
     when = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
-    return when.astimezone(timezone.utc).replace(tzinfo=None) if when.tzinfo else when
+    return when.astimezone(UTC).replace(tzinfo=None) if when.tzinfo else when
 
 
 def _by(pattern: str) -> Callable[[str], datetime]:
