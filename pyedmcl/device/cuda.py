@@ -250,13 +250,14 @@ class CudaExecutor(CommonExecutor):
 
     def close(self) -> None:
         queue, self._unmeasured = self._queue, None
-        if queue is None or os.getpid() != self._pid:
+        if not self._usable():  # of a lost context nothing can be given back
+            self._queue = None
             return
         try:
             super().close()
         finally:
             context, self._queue, self._context = self._here, None, None
-            with contextlib.suppress(CudaError), context:  # of a lost context nothing can be given back
+            with contextlib.suppress(CudaError), context:
                 for event in (self._mark, *self.events):
                     self.driver.cuEventDestroy_v2(event)
                 self.driver.cuMemFreeHost(self._staging)

@@ -153,16 +153,30 @@ def devices(refresh: bool = False) -> list[DeviceInfo]:
     if not sys.platform.startswith("linux"):
         raise DeviceNotFoundError("device='cuda' is for Linux; elsewhere NVIDIA's driver brings OpenCL with it")
     known = driver()
-    nvrtc.nvrtc(known.version)
+    compiler = nvrtc.nvrtc(known.version)
     with _lock:
         if _found is None or refresh:
-            count = ctypes.c_int()
             try:
-                known.cuDeviceGetCount(ctypes.byref(count))
-                _found = [_describe(known, number) for number in range(count.value)]
+                _found = _asked(known, compiler)
             except CudaError as error:
                 raise DeviceNotFoundError(f"device='cuda': NVIDIA's driver cannot be used ({error})") from error
         return _found
+
+
+def _asked(known: Driver, compiler: nvrtc.Nvrtc) -> list[DeviceInfo]:
+    """The GPUs that the compiler knows, too. Raises DeviceNotFoundError where it knows none of them."""
+    count, found, too_old = ctypes.c_int(), list[DeviceInfo](), None
+    known.cuDeviceGetCount(ctypes.byref(count))
+    for number in range(count.value):
+        try:
+            compiler.target(known.capability(number))
+        except DeviceNotFoundError as error:
+            too_old = error
+        else:
+            found.append(_describe(known, number))
+    if too_old is not None and not found:
+        raise too_old
+    return found
 
 
 def number_of(info: DeviceInfo) -> int:

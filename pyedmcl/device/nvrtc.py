@@ -100,10 +100,10 @@ class Nvrtc:
         self._targets = sorted(held)
 
     def target(self, capability: int) -> str:
-        """The architecture to compile for, for a GPU of a compute capability such as 90. Raises BuildError."""
+        """The architecture to compile for, for a GPU of a compute capability such as 90. Raises DeviceNotFoundError."""
         fitting = [each for each in self._targets if each <= capability]
         if not fitting:
-            raise BuildError(
+            raise DeviceNotFoundError(
                 f"NVRTC {self.version} knows no GPU older than compute capability {self._targets[0] / 10:.1f}, and "
                 f"this one has {capability / 10:.1f}: {HOW_TO_GET_IT} brings one that does"
             )

@@ -173,6 +173,7 @@ def test_an_error_of_a_kernel_ends_all_work_and_says_so(driver, executor):
     for later in (executor.finish, lambda: executor.allocate(4), executor.unmeasured):
         with pytest.raises(LaunchError, match="end the process"):
             later()
+    session.close_all()
 
 
 def test_threads_use_one_executor(driver, executor):
@@ -244,6 +245,14 @@ def test_without_a_compiler_or_a_gpu_it_is_not_there(driver, monkeypatch):
     monkeypatch.delenv("FAKE_CUDA_NO_GPU")
     monkeypatch.setattr(nvrtc, "nvrtc", none)
     with pytest.raises(DeviceNotFoundError, match=r"pyedmcl\[cuda\]"):
+        discover.discover(executor="cuda")
+    listed(monkeypatch, INTEL)
+    assert select.select().device == INTEL
+
+
+def test_a_gpu_that_the_compiler_does_not_know_is_left_out(driver, monkeypatch):
+    monkeypatch.setattr(driver.compiler, "_targets", [100, 120])
+    with pytest.raises(DeviceNotFoundError, match=r"older than compute capability 10\.0, and this one has 9\.0"):
         discover.discover(executor="cuda")
     listed(monkeypatch, INTEL)
     assert select.select().device == INTEL
