@@ -26,6 +26,7 @@ from pyedmcl.export.kernel_source import _ENTRY
 ROOT = runtimes.ROOT
 #: A task of every call; the calls whose kernels look for neighbours.
 ALL = [(name, 3, 3, "float32") for name in calls.CALLS]
+DOUBLE = [(name, 3, 3, "float64") for name in calls.CALLS]
 SEARCHES = [(name, 3, 3, "float32") for name in ("knn", "simplex", "xmap")]
 RACE = """
 import pyopencl as cl
@@ -53,9 +54,10 @@ def test_a_call_stands_for_every_kernel():
     assert {kernel for call in calls.CALLS.values() for kernel in call.kernels} == set(programs.kernel_names())
 
 
-@pytest.mark.parametrize("parameters", ["default", "gpu-unroll16-tile512"])
-def test_rusticl_agrees_with_the_oracles(parameters):
-    assert judged("rusticl", runtimes.Run(parameters), SEARCHES) == []
+@pytest.mark.parametrize(("parameters", "tasks"), [("default", ALL + DOUBLE), ("gpu-unroll16-tile512", SEARCHES)])
+def test_rusticl_agrees_with_the_oracles(parameters, tasks):
+    """With float64 where it has that (Mesa 25); its fma() of doubles rounds twice there."""
+    assert judged("rusticl", runtimes.Run(parameters), tasks) == []
 
 
 @pytest.mark.parametrize("runtime", ["intel", "pocl"])
