@@ -41,8 +41,10 @@ FUNCTION size_t get_global_id(uint axis) { return get_group_id(axis) * get_local
 FUNCTION size_t get_global_size(uint axis) { return get_num_groups(axis) * get_local_size(axis); }
 FUNCTION void barrier(uint) { __syncthreads(); }
 FUNCTION void mem_fence(uint) { __threadfence_block(); }
+#ifndef __HIP__  // it is for PTX
 // A pointer to local memory is an address there in OpenCL, and a generic one in CUDA.
 FUNCTION uint local_address(const void* pointer) { return (uint)__cvta_generic_to_shared(pointer); }
+#endif
 
 // ---- vectors ----
 template <bool condition, class T = void> struct when { };
@@ -228,6 +230,7 @@ FUNCTION ulong abs(ulong x) { return x; }
 FUNCTION uint abs(int x) { return x < 0 ? -(uint)x : (uint)x; }
 FUNCTION ulong abs(long x) { return x < 0 ? -(ulong)x : (ulong)x; }
 template <class T> FUNCTION T clamp(T x, T low, T high) { return x < low ? low : x > high ? high : x; }
+#ifndef __HIP__  // they are PTX
 #define APPROXIMATE(name, instruction) \
   FUNCTION float name(float x) { \
     float y; \
@@ -238,6 +241,7 @@ APPROXIMATE(native_rsqrt, "rsqrt")
 APPROXIMATE(native_sqrt, "sqrt")
 APPROXIMATE(native_exp2, "ex2")
 #undef APPROXIMATE
+#endif
 #define OF_ONE(name) \
   template <class T, int N> FUNCTION vector<T, N> name(vector<T, N> p) { \
     EACH(N) p.a[i] = name(p.a[i]); \
@@ -253,7 +257,10 @@ APPROXIMATE(native_exp2, "ex2")
     EACH(N) p.a[i] = name(p.a[i], q.a[i], r.a[i]); \
     return p; \
   }
-OF_ONE(fabs) OF_ONE(sqrt) OF_ONE(exp) OF_ONE(floor) OF_ONE(rint) OF_ONE(native_rsqrt) OF_ONE(popcount)
+OF_ONE(fabs) OF_ONE(sqrt) OF_ONE(exp) OF_ONE(floor) OF_ONE(rint) OF_ONE(popcount)
+#ifndef __HIP__
+OF_ONE(native_rsqrt)
+#endif
 OF_TWO(fmin) OF_TWO(fmax) OF_TWO(min) OF_TWO(max)
 OF_THREE(fma) OF_THREE(clamp)
 template <class T, int N> FUNCTION auto abs_diff(vector<T, N> p, vector<T, N> q) {
