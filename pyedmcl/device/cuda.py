@@ -361,6 +361,10 @@ class CudaExecutor(CommonExecutor):
                 self._wait_here()
                 ctypes.memmove(into, self._staging, nbytes)
 
+    def reaches(self, context: Any) -> bool:
+        """Whether memory can be used here, by its context and GPU (:func:`.cuda_devices.place_of`)."""
+        return context in ((self._context, self._number), (0, self._number))
+
     def _borrowed(self, memory: Any) -> CudaMemory:
         return CudaMemory(int(memory))
 

@@ -198,7 +198,10 @@ def info_of(number: int) -> DeviceInfo | None:
 
 
 def place_of(address: int) -> tuple[int, int]:
-    """The context that memory of a GPU belongs to, and the GPU's number. Raises CudaError for other memory."""
+    """The context that memory of a GPU belongs to, and the GPU's number. Raises CudaError for other memory.
+
+    The context is 0 for memory of a pool or of PyTorch's expandable segments, which belongs to none.
+    """
     context, number = ctypes.c_void_p(), ctypes.c_int()
     driver().cuPointerGetAttribute(ctypes.byref(context), _POINTER_CONTEXT, address)
     driver().cuPointerGetAttribute(ctypes.byref(number), _POINTER_DEVICE, address)

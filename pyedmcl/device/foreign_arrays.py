@@ -142,11 +142,11 @@ def _of_cuda(array: Any, what: str) -> ForeignArray:
     in_bytes = tuple(step * dtype.itemsize for step in _steps(shape))
     _require_plain(strides is None or in_bytes == tuple(strides), not read_only, what)
     try:
-        context, number = cuda_devices.place_of(address)
+        place = cuda_devices.place_of(address)
     except CudaError as error:
         raise InputError(f"{what}: NVIDIA's driver does not know the array's memory ({error})") from error
-    stream = CudaStream(_stream_of(array, held, number), number)
-    return ForeignArray(array, what, shape, dtype, address, 0, stream, context)
+    stream = CudaStream(_stream_of(array, held, place[1]), place[1])
+    return ForeignArray(array, what, shape, dtype, address, 0, stream, place)
 
 
 def _stream_of(array: Any, held: dict[str, Any], number: int) -> int:

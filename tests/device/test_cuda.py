@@ -312,6 +312,12 @@ def test_arrays_that_cannot_be_written_are_refused(driver, given, why):
         foreign_arrays.described(out, "out")
 
 
+def test_memory_of_other_contexts_is_refused(executor):
+    primary = executor._context
+    assert executor.reaches((primary, 0)) and executor.reaches((0, 0)), "memory of a pool belongs to no context"
+    assert not executor.reaches((primary + 8, 0)) and not executor.reaches((0, 1)) and not executor.reaches(object())
+
+
 def handle(module, name, **attributes):
     return type(name, (), {"__module__": module, **attributes})()
 
