@@ -11,8 +11,9 @@ double precision that the target lacks), or no program stands for a kernel.
 
 The file of --out is written as work proceeds. Its lines about other runtimes and targets are kept; with --resume also
 those of calls that passed and of programs whose text has not changed. --python names another Python for these runtimes,
-such as one that has dpctl for "sycl". On a machine with an NVIDIA GPU: --runtimes nvidia --targets none --out OTHER,
-which another machine adds by --take OTHER. With --docs the tables between the marks of that page are written anew.
+such as one that has dpctl for "sycl". On a machine with an NVIDIA GPU: --runtimes nvidia,cuda --targets none --out
+OTHER, which another machine adds by --take OTHER. With --docs the tables between the marks of that page are written
+anew.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from pyedmcl.device.info import DeviceInfo
 Record = dict[str, Any]
 RESULTS = BENCH / "results" / "portability.jsonl"
 MARKS = "<!-- tables: written by bench/portability.py -->", "<!-- end of tables -->"
-_HERE = tuple(name for name in RUNTIMES if name != "nvidia")
+_HERE = tuple(name for name in RUNTIMES if name not in ("nvidia", "cuda"))
 
 
 class Results:

@@ -1,18 +1,29 @@
-"""Kernel texts as GPUs get them, compiled without one: AMD with clang, Intel with ocloc, and the resources they use."""
+"""Kernel texts as GPUs get them, compiled without one, and the resources they use.
+
+For AMD with clang, for Intel with ocloc, for NVIDIA with NVRTC and ptxas, as through ``device="cuda"``.
+"""
 
 from __future__ import annotations
 
+import functools
+import os
 import re
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from portability_programs import Program
 
+from pyedmcl.codegen.local_memory import local_bytes
+from pyedmcl.device import nvrtc
+from pyedmcl.device.cl_to_cuda import cuda_text
 from pyedmcl.device.info import DeviceInfo
+from pyedmcl.errors import BuildError
 from pyedmcl.export.targets import TARGETS as OFFLINE
 
 # Target -> (number of the device library that states the processor, whether a wave has 64 lanes). The older library
@@ -21,7 +32,9 @@ AMD = {"gfx90a": (("90a",), True), "gfx942": (("942", "940"), True), "gfx1100": 
        "gfx1201": (("1201", "1100", "1036"), False)}  # fmt: skip
 # Target -> device of ocloc.
 INTEL = {"Gen9": "skl", "Xe-LP": "tgllp", "Xe-HPG": "dg2", "Xe-HPC": "pvc"}
-TARGETS = (*AMD, *INTEL)
+# Target -> what is known of the GPU: a small one (T4), and one with all that quirks grant (H100).
+NVIDIA = {"sm_75": OFFLINE["nvidia"], "sm_90": replace(OFFLINE["nvidia"], name="NVIDIA H100", compute_units=132)}
+TARGETS = (*AMD, *INTEL, *NVIDIA)
 #: The reason of a program that needs double precision where the target has none.
 NO_FLOAT64 = "no float64 on this GPU"
 _REMARK = re.compile(r"remark:\s+([A-Za-z][\w ]*?)(?: \[[\w/]+\])?: (\w+) \[-Rpass")
@@ -33,7 +46,20 @@ _LIBRARIES = ("opencl", "ocml", "ockl", "oclc_correctly_rounded_sqrt_on", "oclc_
 
 def gpu(target: str) -> DeviceInfo:
     """A description of a GPU, enough for default parameters and quirks."""
-    return OFFLINE[target]
+    return NVIDIA.get(target) or OFFLINE[target]
+
+
+@functools.cache
+def nvidia_compiler() -> nvrtc.Nvrtc | None:
+    """NVRTC, where it is installed; of several the newest."""
+    found = max(nvrtc.libraries(), default=None)
+    return None if found is None else nvrtc.Nvrtc(found[1])
+
+
+def assembler() -> str | None:
+    """ptxas, of a package or a toolkit."""
+    packages = [f"{folder}/nvidia/cuda_nvcc/bin" for folder in sys.path if folder]
+    return shutil.which("ptxas", path=os.pathsep.join([*packages, os.environ.get("PATH", "")]))
 
 
 def device_libraries() -> Path | None:
@@ -46,6 +72,10 @@ def missing(target: str) -> str | None:
     """Why nothing can be compiled for ``target`` on this machine, or None."""
     if target in INTEL:
         return None if shutil.which("ocloc") else "ocloc is not installed (Debian: intel-opencl-icd)"
+    if target in NVIDIA:
+        if nvidia_compiler() is None:
+            return f"NVRTC is not installed ({nvrtc.HOW_TO_GET_IT})"
+        return None if assembler() else "ptxas is not installed (pip install nvidia-cuda-nvcc-cu12)"
     if not shutil.which("clang-19"):
         return "clang-19 is not installed"
     # Without the libraries every built-in stays a call to the unknown, and the reported registers and spills are wrong.
@@ -61,6 +91,8 @@ def compile_program(target: str, program: Program) -> dict[str, Any]:
         ``ok``; ``spills`` (registers that moved to memory, of the program's worst kernel); where reported registers,
         occupancy, local and scratch memory; ``reason`` where it failed.
     """
+    if target in NVIDIA:
+        return _nvidia(target, program.code)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cl"
         file.write_text(program.code)
@@ -95,6 +127,37 @@ def _amd(target: str, file: Path, options: tuple[str, ...]) -> dict[str, Any]:
     if "spills" not in result:
         return {"ok": False, "reason": "clang reported no resource usage"}
     return result
+
+
+def ptx_of(target: str, code: str) -> str:
+    """PTX of a text, which has all kernels with the local memory that they declare. Raises BuildError."""
+    compiler = nvidia_compiler()
+    assert compiler is not None
+    ptx, log = compiler.ptx(cuda_text(code), target.replace("sm_", "compute_"))
+    plain = "\n".join(line for line in code.splitlines() if not line.startswith("#line"))
+    declared = {entry: local_bytes(plain, entry) for entry in nvrtc.entries(ptx)}
+    static, asked = nvrtc.shared_bytes(ptx), nvrtc.asked_bytes(ptx)
+    got = {entry: static[entry] + asked[entry] for entry in declared}
+    if got != declared:
+        raise BuildError(f"local memory of {declared} bytes is declared, and {got} are there")
+    if log:
+        raise BuildError(f"NVRTC warns: {log}")
+    return ptx
+
+
+def _nvidia(target: str, code: str) -> dict[str, Any]:
+    try:
+        ptx = ptx_of(target, code)
+    except BuildError as error:
+        return {"ok": False, "reason": _first_error(error.log) or str(error)[:200]}
+    done = subprocess.run([str(assembler()), f"-arch={target}", "-v", "/dev/stdin", "-o", os.devnull],
+                          input=ptx, capture_output=True, text=True, timeout=300, check=False)  # fmt: skip
+    if done.returncode:
+        return {"ok": False, "reason": _first_error(done.stderr)}
+    lds = max((nvrtc.shared_bytes(ptx)[name] + asked for name, asked in nvrtc.asked_bytes(ptx).items()), default=0)
+    spilt = [int(stored) // 4 for stored in re.findall(r"(\d+) bytes spill stores", done.stderr)]
+    return {"ok": True, "spills": max(spilt, default=0), "lds": lds,
+            "registers": max(map(int, re.findall(r"Used (\d+) registers", done.stderr)))}  # fmt: skip
 
 
 def _intel(device: str, file: Path, options: tuple[str, ...]) -> dict[str, Any]:

@@ -82,6 +82,7 @@ RUNS = {
     ),
     "sycl": (Run("default"),),
     "nvidia": (Run("default"), Run("gpu", dims=_FEW[0], lags=_FEW[1])),
+    "cuda": (Run("default"),),
 }
 RUNTIMES = tuple(RUNS)
 
@@ -91,7 +92,7 @@ def environment(runtime: str, watch: str = "", log: Path | None = None) -> dict[
     plain = {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")}
     plain["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), plain.get("PYTHONPATH", "")]))
     if runtime == "rusticl":
-        plain["RUSTICL_ENABLE"] = "llvmpipe"
+        plain |= {"RUSTICL_ENABLE": "llvmpipe", "RUSTICL_FEATURES": "fp64"}
     if runtime == "oclgrind":
         plain |= {"OCL_ICD_VENDORS": str(OCLGRIND), "OCLGRIND_LOG": str(log)}
         # One thread for uninitialised reads: the shadows of local memory are shared by groups that run side by side.
@@ -113,6 +114,8 @@ def found(runtime: str, python: str = sys.executable) -> Record | str:
     if done.returncode:
         return f"the runtime {runtime} is not on this machine"
     kind, name, driver, unusable = json.loads(done.stdout.splitlines()[-1])
+    if kind == "gpu":
+        name += " (CUDA)" if runtime == "cuda" else ""
     return unusable or {"runtime": name if kind == "gpu" else runtime, "driver": driver}
 
 

@@ -248,6 +248,8 @@ def _variants(requests: Sequence[Request], info: DeviceInfo) -> Iterator[Request
 def _legal(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> bool:
     """Whether the constraints allow the values and, where loopy writes the kernel, the text can be had here."""
     quirks = quirks_for(info)
+    if values.get("matrix_units") and not quirks.matrix_units:
+        return False  # engines ask for them nowhere else
     try:
         spec.check({**values, **quirks.values})
     except BuildError:

@@ -47,7 +47,7 @@ def claim(records: Sequence[Record]) -> str:
         said[0] += ' (through OpenCL, and SYCL with `device="sycl"`)'
     # A GPU's name without what follows its model, such as the size of its memory.
     gpus = [name for name in runtimes(executed) if name in good - {*_SAID, "sycl", "oclgrind"}]
-    said += [f"an {' '.join(name.split()[:2])}" for name in gpus]
+    said += dict.fromkeys(f"an {' '.join(name.split()[:2])}" for name in gpus)
     return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
 
 

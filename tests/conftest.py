@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 PUBLISHED = Path(__file__).with_name("data")
 # Two runtimes for processors; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say. "intel" is Intel's for
-# processors, "sycl" the first device of dpctl.
+# processors, "sycl" the first device of dpctl, "cuda" the first GPU of NVIDIA's driver without OpenCL.
 TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "intel,pocl").split(",")]
 
 # For the workers and the programs that tests start, which import NumPy later: oracles solve thousands of small systems,
@@ -51,10 +51,11 @@ def _device_id(name):
     from pyedmcl.device.discover import discover
     from pyedmcl.device.info import RUNTIMES
     from pyedmcl.device.quirks import POCL_FROM, quirks_for
+    from pyedmcl.device.registry import EXECUTORS
     from pyedmcl.device.select import rank
 
-    if name == "sycl":
-        return _sycl_id()
+    if name in EXECUTORS:
+        return _id_through(name)
     runtime = {"intel": "intel-cpu"}.get(name, name)
     assert runtime in RUNTIMES, f"PYEDMCL_TEST_RUNTIMES: {name}"
     found = sorted((info for info in discover() if info.runtime == runtime), key=rank)
@@ -67,13 +68,13 @@ def _device_id(name):
     pytest.skip(f"the OpenCL runtime {runtime!r} is not on this machine: {source}")
 
 
-def _sycl_id():
-    """Id of the first device of dpctl; skips where there is none."""
+def _id_through(executor):
+    """Id of the first device of an executor; skips where there is none."""
     from pyedmcl.device.select import select
     from pyedmcl.errors import DeviceNotFoundError
 
     try:
-        return select("sycl").device.id
+        return select(executor).device.id
     except DeviceNotFoundError as error:
         pytest.skip(str(error))
 
@@ -166,7 +167,7 @@ def pocl_device():
 @pytest.fixture(scope="session")
 def sycl_device():
     """The first device of dpctl."""
-    return _sycl_id()
+    return _id_through("sycl")
 
 
 @pytest.fixture(scope="session")

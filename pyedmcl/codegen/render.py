@@ -85,6 +85,8 @@ def expand_includes(text: str, seen: set[str]) -> str:
 def prelude(quirks: Quirks, lone: bool = False) -> str:
     """What comes before every text on a device with these quirks; ``lone``: groups are single work-items."""
     text = quirks.prelude + (quirks.lone_prelude if lone else "")
+    if not quirks.fused_double:
+        text += '#include "software_fma.clh"\n'
     return expand_includes(text, set()) if text else ""
 
 

@@ -47,4 +47,4 @@ def sources() -> list[Path]:
 
 
 def _sources_in(folder: Path) -> list[Path]:
-    return [file for file in sorted(folder.rglob("*")) if file.suffix in (".py", ".mako", ".clh")]
+    return [file for file in sorted(folder.rglob("*")) if file.suffix in (".py", ".mako", ".clh", ".cuh")]

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import permutations
 from typing import Any
 
@@ -139,7 +139,7 @@ def _by_format(cells: Sequence[str | None], pattern: str) -> DateColumn:
             when = None if cell is None else datetime.strptime(cell.strip(), pattern)
         except ValueError:
             bad.append(row)
-        parsed.append(when.astimezone(timezone.utc).replace(tzinfo=None) if when and when.tzinfo else when)
+        parsed.append(when.astimezone(UTC).replace(tzinfo=None) if when and when.tzinfo else when)
     return DateColumn(np.array(parsed, "datetime64[us]"), pattern, tuple(bad))
 
 
@@ -237,7 +237,7 @@ def _iso_column(texts: Sequence[str]) -> DateColumn | None:
             bad.append(place)
             out.append(None)
             continue
-        out.append(when.astimezone(timezone.utc).replace(tzinfo=None) if when.tzinfo else when)
+        out.append(when.astimezone(UTC).replace(tzinfo=None) if when.tzinfo else when)
     return DateColumn(np.array(out, "datetime64[us]"), "year-month-day" if len(texts[0]) > 7 else "year-month",
                       tuple(bad))
 

@@ -30,6 +30,11 @@ _SPARE_SHARE, _SPARE, _SPARE_ON_HOST = 64, 1 << 30, 128 << 20
 _MUCH = 4
 
 
+def spare_bytes(info: DeviceInfo) -> int:
+    """Bytes of a device's memory that are kept for later, when they are given back."""
+    return min(info.global_bytes // _SPARE_SHARE, _SPARE_ON_HOST if quirks_for(info).on_host else _SPARE)
+
+
 class CommonExecutor(ABC):
     """What an executor of any binding does alike; see :class:`pyedmcl.device.executor.Executor`.
 
@@ -66,7 +71,7 @@ class CommonExecutor(ABC):
         self.part_alignment = 0
         quirks = quirks_for(info)
         self.programs = Programs(self._compile, quirks.compilers, lambda: self._used)
-        spare = min(info.global_bytes // _SPARE_SHARE, _SPARE_ON_HOST if quirks.on_host else _SPARE)
+        spare = spare_bytes(info)
         self._spare = SpareMemory(spare) if quirks.reuse_buffers else None
         self.sets = BufferSets(spare // 2 if quirks.reuse_buffers else -1, self.memory)
         self._group_left_open = quirks.group_left_open

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from ..errors import DeviceNotFoundError
 from . import registry
 from .info import DeviceInfo
@@ -10,7 +12,7 @@ from .info import DeviceInfo
 def discover(*, executor: str | None = None, refresh: bool = False) -> list[DeviceInfo]:
     """All OpenCL devices, simulators included and marked as such; or those of the executor that is named.
 
-    The list is made once per process.
+    GPUs of NVIDIA whose OpenCL is not there are listed through CUDA. The list is made once per process.
 
     Parameters
     ----------
@@ -34,12 +36,15 @@ def discover(*, executor: str | None = None, refresh: bool = False) -> list[Devi
 
 
 def discover_every() -> list[DeviceInfo]:
-    """The devices of all executors, without those of a binding that is not there and need not be."""
-    infos: list[DeviceInfo] = []
-    for name, row in registry.EXECUTORS.items():
-        try:
-            infos += discover(executor=name)
-        except DeviceNotFoundError:
-            if not row.when_named:
-                raise
+    """The devices of all executors, without those of bindings that are not there.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        No binding is there that a device needs.
+    """
+    infos = discover()
+    for name in registry.EXECUTORS:
+        with contextlib.suppress(DeviceNotFoundError):
+            infos += [info for info in discover(executor=name) if info not in infos]
     return infos

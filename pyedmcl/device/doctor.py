@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import PyedmclError
-from . import runtimes
+from . import cuda_devices, nvrtc, runtimes
 from .info import DeviceInfo
 from .quirks import POCL_FROM, quirks_for
 from .sycl_devices import Found, found
 
 _PROCESSOR = f"for an x86-64 processor: pip install 'pyedmcl[cpu]'; for any other: {POCL_FROM}"
+# NVIDIA's OpenCL compiles by it, from the first of these drivers on.
+_NVVM, _NVVM_FROM = "libnvidia-nvvm.so.4", 510
 _NODES = ("dev/dri/renderD*", "dev/nvidia[0-9]*", "dev/nvidiactl", "dev/kfd")
 
 
@@ -90,6 +92,8 @@ class System:
         The devices that are seen.
     sycl : callable
         What dpctl lists.
+    cuda : callable
+        The GPUs that NVIDIA's driver lists without OpenCL.
     accessible : callable
         Whether this user may open a device node for reading and writing.
     """
@@ -101,6 +105,7 @@ class System:
     import_error: Callable[[], str | None] = _import_error
     devices: Callable[[], Sequence[DeviceInfo]] = _devices
     sycl: Callable[[], Found] = found
+    cuda: Callable[[], Sequence[DeviceInfo]] = cuda_devices.devices
     accessible: Callable[[Path], bool] = lambda path: os.access(path, os.R_OK | os.W_OK)
 
     @property
@@ -111,13 +116,20 @@ class System:
         """ICD file -> library, as a loader sees them without help."""
         return runtimes.registered(self.environ, self.root / "no-environment", self.vendors)
 
+    def cuda_or_why(self) -> tuple[Sequence[DeviceInfo], str]:
+        """The GPUs that can be used through CUDA; else why there are none."""
+        try:
+            return self.cuda(), ""
+        except PyedmclError as error:
+            return [], str(error)
+
 
 def diagnose(system: System | None = None) -> list[Finding]:
     """Look for everything that commonly keeps a device from being seen; the gravest findings come first."""
     system = system or System()
     findings = [*_pyopencl(system), *_wheels(system)]
     if sys.platform.startswith("linux"):
-        findings += [*_icd_files(system), *_nvidia(system), *_permissions(system)]
+        findings += [*_icd_files(system), *_nvidia(system), *_permissions(system), *_rusticl(system)]
     findings += [*_seen(system), *_sycl(system)]
     order = {"error": 0, "warning": 1, "info": 2, "ok": 3}
     return sorted(findings, key=lambda finding: order[finding.level])
@@ -127,7 +139,8 @@ def _pyopencl(system: System) -> list[Finding]:
     trouble = system.import_error()
     if trouble is None:
         return []
-    return [Finding("error", trouble, "pip install --upgrade pyopencl")]
+    # GPUs of NVIDIA need it not.
+    return [Finding("info" if system.cuda_or_why()[0] else "error", trouble, "pip install --upgrade pyopencl")]
 
 
 def _wheels(system: System) -> list[Finding]:
@@ -159,6 +172,8 @@ def _icd_files(system: System) -> list[Finding]:
     entries = system.registered()
     intel = system.installed("intel-opencl-rt")
     if not entries and not intel and system.load_error(runtimes.NVIDIA_LIBRARY) is not None:
+        if system.cuda_or_why()[0]:
+            return []  # told with NVIDIA's
         mend = f"{_PROCESSOR}; for a GPU, install the OpenCL package of its driver"
         if named:
             mend = f"unset OCL_ICD_VENDORS, which hides {system.vendors}; else {mend}"
@@ -179,28 +194,64 @@ def _icd_files(system: System) -> list[Finding]:
 
 def _nvidia(system: System) -> list[Finding]:
     library = runtimes.NVIDIA_LIBRARY
-    if any(Path(entry).name.startswith("libnvidia-opencl") for entry in system.registered().values()):
-        return []
-    nodes = bool(list(system.root.glob("dev/nvidia[0-9]*")))
-    if system.load_error(library) is None:
-        return [
-            Finding(
-                "info",
-                f"NVIDIA's OpenCL driver ({library}) is here but not registered, as is usual in containers; pyedmcl "
-                "registers it for itself",
-                f"for other programs: echo {library} > {system.vendors / 'nvidia.icd'}",
-            )
-        ]
-    if nodes:
-        return [
-            Finding(
-                "error",
-                f"there is an NVIDIA GPU, but its OpenCL driver {library} cannot be loaded",
-                "install the driver's OpenCL part (libnvidia-compute or nvidia-opencl-icd); in a container set "
-                "NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-            )
-        ]
+    registered = any(Path(entry).name.startswith("libnvidia-opencl") for entry in system.registered().values())
+    if registered or system.load_error(library) is None:
+        unregistered = Finding(
+            "info",
+            f"NVIDIA's OpenCL driver ({library}) is here but not registered, as is usual in containers; pyedmcl "
+            "registers it for itself",
+            f"for other programs: echo {library} > {system.vendors / 'nvidia.icd'}",
+        )
+        return [*([] if registered else [unregistered]), *_nvidia_compiler(system)]
+    usable, why_not = system.cuda_or_why()
+    package = "install the driver's OpenCL part (libnvidia-compute or nvidia-opencl-icd); in a container set " \
+              "NVIDIA_DRIVER_CAPABILITIES=compute,utility"  # fmt: skip
+    missing = f"its OpenCL driver {library} cannot be loaded"
+    if usable:
+        return [Finding("info", f"there is an NVIDIA GPU, but {missing}: it is used through CUDA (device='cuda')",
+                        f"nothing is needed; for OpenCL, {package}")]  # fmt: skip
+    if list(system.root.glob("dev/nvidia[0-9]*")):
+        return [Finding("error", f"there is an NVIDIA GPU, but {missing}, and CUDA cannot be used either: {why_not}",
+                        f"{nvrtc.HOW_TO_GET_IT}, to use it without OpenCL; or {package}")]  # fmt: skip
     return []
+
+
+def _nvidia_compiler(system: System) -> list[Finding]:
+    """Whether NVIDIA's OpenCL lacks its compiler, with which it lists devices and refuses every kernel."""
+    version = cuda_devices.version_of_module(system.root)
+    trouble = system.load_error(_NVVM)
+    if trouble is None or not version or int(version.partition(".")[0]) < _NVVM_FROM:
+        return []
+    return [
+        Finding(
+            "error",
+            f"NVIDIA's OpenCL driver {version} is here without {_NVVM}, by which it compiles ({trouble}): it will "
+            "refuse every kernel",
+            f"add {_NVVM} to the container, since Apptainer leaves it out (a line in its nvliblist.conf, or --bind); "
+            f"until then name device='cuda' ({nvrtc.HOW_TO_GET_IT})",
+        )
+    ]
+
+
+def _rusticl(system: System) -> list[Finding]:
+    """Mesa's rusticl shows drivers and double precision only where it is asked for them."""
+    try:
+        seen = [info for info in system.devices() if info.runtime == "rusticl"]
+    except PyedmclError:
+        return []  # reported with PyOpenCL
+    findings = [
+        Finding("info", f"{info.id}  {info.name} computes in float32 only, as rusticl does unless it is asked for more",
+                "set RUSTICL_FEATURES=fp64, where float64 is needed")
+        for info in seen if not info.fp64
+    ]  # fmt: skip
+    registered = any("rusticl" in Path(library).name.lower() for library in system.registered().values())
+    if registered and not seen and not system.environ.get("RUSTICL_ENABLE"):
+        findings.append(
+            Finding("info", "Mesa's rusticl is registered, and shows no device unless it is told of which driver",
+                    "for a GPU of AMD, set RUSTICL_ENABLE=radeonsi, for one of Intel RUSTICL_ENABLE=iris; for float64 "
+                    "RUSTICL_FEATURES=fp64, too")
+        )  # fmt: skip
+    return findings
 
 
 def _permissions(system: System) -> list[Finding]:
@@ -221,13 +272,17 @@ def _seen(system: System) -> list[Finding]:
     try:
         devices = system.devices()
     except PyedmclError:
-        return []  # reported with PyOpenCL
+        devices = []  # reported with PyOpenCL
+        if not system.cuda_or_why()[0]:
+            return []
+    devices = [*devices, *(info for info in system.cuda_or_why()[0] if info not in devices)]
     if not devices:
         return [Finding("error", "no OpenCL device is seen", _PROCESSOR)]
     findings = []
     for info in devices:
         quirks = quirks_for(info)
-        seen = f"{info.id}  {info.name} ({info.platform} {info.driver})"
+        through = f", through CUDA: device='{info.executor}'" if info.executor == "cuda" else ""
+        seen = f"{info.id}  {info.name} ({info.platform} {info.driver}{through})"
         if quirks.unusable is None:
             findings.append(Finding("ok", seen))
         else:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, shown
-from . import opencl_devices, runtimes, spirv, sycl_devices
+from . import cuda_devices, opencl_devices, runtimes, spirv, sycl_devices
 from .info import DeviceInfo
 
 
@@ -99,4 +99,38 @@ def _sycl_info(device: Any, handle: Any) -> DeviceInfo:
     )
 
 
-_PLACES: dict[str, Callable[[Any], list[Place]]] = {"pyopencl": _of_pyopencl, "dpctl": _of_dpctl}
+def _of_cuda(handle: Any) -> list[Place]:
+    """A stream or GPU as PyTorch, CuPy and others name it, and streams by the protocol of NVIDIA's ``cuda.core``."""
+    stream = stream_of(handle)
+    number = stream.number if stream is not None else _gpu_of(handle)
+    if number is None:
+        raise InputError(f"device={shown(handle)}: of CUDA, a stream or a GPU is needed, such as torch.device('cuda')")
+    info = cuda_devices.info_of(number)
+    if info is None:
+        raise InputError(f"device={shown(handle)}: there is no GPU {number} that NVIDIA's driver lists here")
+    return [Place(info, queue=None if stream is None else stream.address)]
+
+
+def stream_of(handle: Any) -> cuda_devices.CudaStream | None:
+    """A stream of CUDA, whoever made it; None where it is none."""
+    if isinstance(handle, cuda_devices.CudaStream):
+        return handle
+    for address, number in (("cuda_stream", "device_index"), ("ptr", "device_id")):  # of PyTorch, of CuPy
+        if isinstance(getattr(handle, address, None), int) and isinstance(getattr(handle, number, None), int):
+            return cuda_devices.CudaStream(getattr(handle, address), max(getattr(handle, number), 0))
+    if callable(getattr(handle, "__cuda_stream__", None)):
+        return cuda_devices.CudaStream(int(handle.__cuda_stream__()[1]), 0)
+    return None
+
+
+def _gpu_of(handle: Any) -> int | None:
+    """The number of a GPU, as PyTorch or CuPy has it; None where it is none."""
+    if getattr(handle, "type", None) == "cuda":
+        return int(handle.index or 0)
+    number = getattr(handle, "id", None)
+    return number if isinstance(number, int) and type(handle).__name__ == "Device" else None
+
+
+_PLACES: dict[str, Callable[[Any], list[Place]]] = {
+    "pyopencl": _of_pyopencl, "dpctl": _of_dpctl, **dict.fromkeys(("torch", "cupy", "cuda", "pyedmcl"), _of_cuda),
+}  # fmt: skip

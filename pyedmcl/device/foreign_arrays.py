@@ -6,6 +6,7 @@ As in :mod:`pyedmcl.device.foreign`, objects are known by what they are made of,
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from . import runtimes
+from . import cuda_devices, runtimes
+from .cuda_devices import CudaError, CudaStream
 from .executor import Buffer, Executor
 
+# CU_STREAM_LEGACY, for which all other streams wait but those that say not to.
+_DEFAULT_STREAM = 1
 #: What results can be put into.
-KINDS = "a pyopencl.array.Array, or an array in memory of SYCL (USM), is needed"
+KINDS = "a pyopencl.array.Array, an array of CUDA (PyTorch, CuPy, numba), or one in memory of SYCL (USM), is needed"
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ def _reader(value: Any) -> Callable[[Any, str], ForeignArray] | None:
         return _of_pyopencl
     if isinstance(getattr(value, "__sycl_usm_array_interface__", None), dict):
         return _of_usm
+    if isinstance(getattr(value, "__cuda_array_interface__", None), dict):
+        return _of_cuda
     return None
 
 
@@ -126,6 +132,30 @@ def _of_usm(array: Any, what: str) -> ForeignArray:
         raise InputError(f"{what}: the array begins between two elements of its memory; make a new one")
     queue = memory.sycl_queue
     return ForeignArray(array, what, shape, dtype, memory, first, queue, queue.sycl_context)
+
+
+def _of_cuda(array: Any, what: str) -> ForeignArray:
+    held = array.__cuda_array_interface__
+    dtype, shape = np.dtype(held["typestr"]), tuple(held["shape"])
+    address, read_only = held["data"]
+    strides = held.get("strides")
+    in_bytes = tuple(step * dtype.itemsize for step in _steps(shape))
+    _require_plain(strides is None or in_bytes == tuple(strides), not read_only, what)
+    try:
+        place = cuda_devices.place_of(address)
+    except CudaError as error:
+        raise InputError(f"{what}: NVIDIA's driver does not know the array's memory ({error})") from error
+    stream = CudaStream(_stream_of(array, held, place[1]), place[1])
+    return ForeignArray(array, what, shape, dtype, address, 0, stream, place)
+
+
+def _stream_of(array: Any, held: dict[str, Any], number: int) -> int:
+    """The stream on which an array's values are made: what its interface says, else its library's at the moment."""
+    if held.get("stream") is not None:
+        return int(held["stream"])
+    if type(array).__module__.partition(".")[0] == "torch":
+        return int(sys.modules["torch"].cuda.current_stream(number).cuda_stream)
+    return _DEFAULT_STREAM
 
 
 def _steps(shape: tuple[int, ...]) -> tuple[int, ...]:

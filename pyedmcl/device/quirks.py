@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .info import DeviceInfo
+from .probe import rounds_once
 
 #: Where a current PoCL comes from: its newest wheel on PyPI is the one that the table below calls unusable.
 POCL_FROM = "apt install pocl-opencl-icd, dnf install pocl, or conda install -c conda-forge pocl"
@@ -24,6 +25,8 @@ class Quirks:
         How to write a fast multiply-add with one rounding: "builtin" is ``fma(a, b, c)``; "contract" is ``a * b + c``
         in a function whose first line is ``#pragma OPENCL FP_CONTRACT ON``; "contract-vectors" is that for vector
         types, and ``fma(a, b, c)`` for scalars.
+    fused_double : bool
+        Whether ``fma()`` of doubles rounds once; where it does not, programs begin with ``clkernels/software_fma.clh``.
     minimum : str
         How to write a fast minimum of two numbers that are not NaN: "fmin" or "select" (``a < b ? a : b``).
     exact_division : bool
@@ -97,6 +100,7 @@ class Quirks:
     """
 
     fma: str = "builtin"
+    fused_double: bool = True
     minimum: str = "fmin"
     exact_division: bool = False
     byte_permute: bool = False
@@ -218,6 +222,11 @@ TABLE: tuple[Row, ...] = (
         "the scalar work-items that suit a GPU",
     ),
     Row(
+        lambda info: not rounds_once(info),
+        {"fused_double": False},
+        "its fma() of doubles rounds the product, too, as a look at it has shown when the device was opened",
+    ),
+    Row(
         lambda info: info.runtime == "intel-cpu",
         {"fma": "contract-vectors"},
         "scalar fma() is as fast as a*b+c, which is not fused everywhere in groups of few work-items (sums of a lookup "
@@ -290,6 +299,12 @@ TABLE: tuple[Row, ...] = (
         {"compilers": 4},
         "the 22 programs of a first map in 20 dimensions took 7.3 s one after the other, 5.0 s in two threads, 4.9 in "
         "four and 6.2 in eight (H200, 16 cores): parts of the compiler run side by side",
+    ),
+    Row(
+        lambda info: info.executor == "cuda",
+        {"keep_programs": True, "group_left_open": 256},
+        "the driver keeps what it assembles, but NVRTC compiles anew in each process, some 0.5 seconds a text; and "
+        "CUDA chooses no size of groups",
     ),
     Row(
         lambda info: info.runtime == "nvidia",

@@ -6,10 +6,11 @@ Modules are named and not imported, so that a machine needs only the binding of 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import DeviceNotFoundError
 from .executor import Executor
 from .info import DeviceInfo
 
@@ -28,11 +29,14 @@ class ExecutorRow:
     when_named : bool
         Whether its devices count only where a request names the executor ("name", "name:gpu", "name:0:0"), so that its
         binding is not even imported otherwise.
+    stands_in_for : str
+        A runtime. Where a row that is not named has no device of it, the devices of this row count unnamed, too.
     """
 
     devices: str
     executor: str
     when_named: bool = False
+    stands_in_for: str = ""
 
 
 #: Name to row, in the order in which devices are listed.
@@ -40,6 +44,7 @@ EXECUTORS: dict[str, ExecutorRow] = {
     "opencl": ExecutorRow("opencl_devices:devices", "opencl:OpenCLExecutor"),
     "sycl": ExecutorRow("sycl_devices:devices", "sycl:SyclExecutor", when_named=True),
     "spirv": ExecutorRow("sycl_devices:spirv_devices", "sycl:SpirvExecutor", when_named=True),
+    "cuda": ExecutorRow("cuda_devices:devices", "cuda:CudaExecutor", when_named=True, stands_in_for="nvidia"),
 }
 
 
@@ -55,13 +60,34 @@ def devices(executor: str | None = None, *, refresh: bool = False) -> list[Devic
     Raises
     ------
     DeviceNotFoundError
-        A binding cannot be imported.
+        A binding cannot be imported, and nothing stands in for it.
     """
-    rows = [row for row in EXECUTORS.values() if not row.when_named] if executor is None else [EXECUTORS[executor]]
+    if executor is not None:
+        listed: list[DeviceInfo] = _load(EXECUTORS[executor].devices)(refresh)
+        return listed
     infos: list[DeviceInfo] = []
-    for row in rows:
-        infos += _load(row.devices)(refresh)
+    missing: list[DeviceNotFoundError] = []
+    # Those that stand in come last, when it is known whether they are needed.
+    for name, row in sorted(EXECUTORS.items(), key=lambda item: item[1].when_named):
+        if not row.when_named or (row.stands_in_for and not _has(infos, row.stands_in_for)):
+            try:
+                infos += devices(name, refresh=refresh)
+            except DeviceNotFoundError as error:
+                missing += [] if row.when_named else [error]
+    if missing and not infos:
+        raise missing[0]
     return infos
+
+
+def unnamed(infos: Sequence[DeviceInfo]) -> list[DeviceInfo]:
+    """Those of a list that count where no executor is named."""
+    plain = [info for info in infos if not EXECUTORS[info.executor].when_named]
+    return plain + [info for info in infos if (runtime := EXECUTORS[info.executor].stands_in_for)
+                    and not _has(plain, runtime)]  # fmt: skip
+
+
+def _has(infos: Sequence[DeviceInfo], runtime: str) -> bool:
+    return any(info.runtime == runtime for info in infos)
 
 
 def open_executor(info: DeviceInfo, context: Any = None) -> Executor:

@@ -224,12 +224,18 @@ def visible() -> Iterator[dict[str, str]]:
 
 
 def check_fork() -> None:
-    """Raise LaunchError in a process forked from one that had already loaded OpenCL."""
+    """Raise LaunchError in a process forked from one that had already loaded a driver."""
     if _pid is not None and _pid != os.getpid():
         raise LaunchError(
-            "OpenCL was in use before this process was forked, and its drivers do not survive a fork. Start worker "
+            "A device was in use before this process was forked, and drivers do not survive a fork. Start worker "
             "processes with the 'spawn' or 'forkserver' method, or use no device before the workers exist."
         )
+
+
+def in_use() -> None:
+    """Note that this process has loaded a driver, which does not survive a fork."""
+    global _pid
+    _pid = os.getpid()
 
 
 def opencl() -> Any:
@@ -244,7 +250,7 @@ def opencl() -> Any:
     LaunchError
         This process was forked from one that had already loaded OpenCL.
     """
-    global _module, _pid
+    global _module
     check_fork()
     if _module is not None:
         return _module
@@ -257,7 +263,7 @@ def opencl() -> Any:
                     raise DeviceNotFoundError(
                         f"PyOpenCL cannot be imported ({error}). Install it with: pip install pyopencl"
                     ) from error
-                _pid = os.getpid()
+                in_use()
                 with contextlib.suppress(pyopencl.Error):  # no runtime at all: discovery reports an empty list
                     pyopencl.get_platforms()
             # Drivers chat in their build logs on success; the log stays readable on the program that was built.
@@ -283,7 +289,7 @@ def sycl() -> Any:
     LaunchError
         This process was forked from one that had already loaded OpenCL.
     """
-    global _sycl, _pid
+    global _sycl
     check_fork()
     if _sycl is not None:
         return _sycl
@@ -305,7 +311,7 @@ def sycl() -> Any:
                         f"device='sycl' needs dpctl {'.'.join(map(str, DPCTL_FROM))} or newer, and "
                         f"{dpctl.__version__} is installed: pip install --upgrade 'pyedmcl[sycl]'"
                     )
-                _pid = os.getpid()
+                in_use()
                 dpctl.get_devices()
             _sycl = dpctl
     return _sycl

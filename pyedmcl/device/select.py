@@ -45,7 +45,8 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     request : str, optional
         "gpu", "cpu", "accelerator", "simulator", "nvidia", "amd", "intel", "pocl" or another runtime, an id
         ``"p:d"``, or a part or glob pattern of a name, platform or vendor in any case; "sycl", alone or before any of
-        these ("sycl:gpu"), for the devices that dpctl reaches; "spirv" likewise, with programs in SPIR-V. Without one,
+        these ("sycl:gpu"), for the devices that dpctl reaches; "spirv" likewise, with programs in SPIR-V; "cuda" for
+        GPUs through NVIDIA's driver alone, which count unnamed, too, where its OpenCL is not there. Without one,
         ``PYEDMCL_DEVICE`` counts; without that, a GPU comes before an accelerator before a processor. Of what names
         several, see :func:`select_several`, the first.
     devices : sequence of DeviceInfo, optional
@@ -113,8 +114,17 @@ class SyclHandle(Protocol):
     def addressof_ref(self) -> int: ...
 
 
+class CudaHandle(Protocol):
+    """A stream of PyTorch, or another stream or GPU of CUDA; see :mod:`pyedmcl.device.foreign`."""
+
+    @property
+    def cuda_stream(self) -> int: ...
+
+
+Handle = OpenCLHandle | SyclHandle | CudaHandle
 #: What a function's ``device`` may be: a name, the caller's own queue, context or device, or several of these.
-DeviceNames = str | Sequence[str | OpenCLHandle | SyclHandle | None] | OpenCLHandle | SyclHandle | None
+DeviceNames = str | Sequence[str | Handle | None] | Handle | None
+
 
 def _of_executor(executor: str | None, devices: Sequence[DeviceInfo] | None) -> Sequence[DeviceInfo]:
     """The devices of an executor, or of all that count unless they are named; of a list, or of those there are."""
@@ -122,8 +132,7 @@ def _of_executor(executor: str | None, devices: Sequence[DeviceInfo] | None) -> 
         from . import discover
 
         return discover.discover(executor=executor)
-    names = [name for name, row in registry.EXECUTORS.items() if not row.when_named] if executor is None else [executor]
-    return [info for info in devices if info.executor in names]
+    return registry.unnamed(devices) if executor is None else [info for info in devices if info.executor == executor]
 
 
 _IDS = re.compile(r"\s*(\w+:)?\d+:\d+\s*(,\s*(\w+:)?\d+:\d+\s*)+")

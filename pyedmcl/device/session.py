@@ -7,7 +7,7 @@ import threading
 from typing import Any, cast
 
 from ..errors import warn
-from . import discover, foreign, registry, select
+from . import discover, foreign, probe, registry, select
 from .executor import Executor
 from .info import DeviceInfo
 from .quirks import quirks_for
@@ -62,11 +62,14 @@ def executor_for(info: DeviceInfo, context: Any = None) -> Executor:
     executor = _open.get(key)
     if executor is not None:
         return executor
-    discover.discover()  # before the lock: in a forked child this says why no device can be used
+    discover.discover(executor=info.executor)  # before the lock: in a forked child this says why no device can be used
     with _lock:
         if key not in _open:
             _warn_of(info)
-            _open[key] = registry.open_executor(info, context)
+            opened = registry.open_executor(info, context)
+            if probe.ask(opened):
+                quirks_for.cache_clear()
+            _open[key] = opened
             for old in [key for key in _open if key[2] is not None][:-_FOREIGN_KEPT]:
                 del _open[old]  # who still uses it holds it
         return _open[key]

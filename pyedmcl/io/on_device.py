@@ -26,21 +26,24 @@ class OnDevice(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self._told("shape"))
+        return tuple(self._told("shape", "shape"))
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        kind: np.dtype[Any] = np.dtype(self._told("dtype" if hasattr(self.array, "dtype") else "typestr"))
+        kind: np.dtype[Any] = np.dtype(self._told("typestr", "dtype"))
         return kind
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
 
-    def _told(self, name: str) -> Any:
-        if hasattr(self.array, name):
-            return getattr(self.array, name)
-        return self.array.__sycl_usm_array_interface__[name]
+    def _told(self, entry: str, attribute: str) -> Any:
+        """What a description for other libraries says, since PyTorch has types of its own; else the array itself."""
+        for protocol in ("__cuda_array_interface__", "__sycl_usm_array_interface__"):
+            described = getattr(self.array, protocol, None)
+            if described is not None:
+                return described[entry]
+        return getattr(self.array, attribute)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -1,9 +1,9 @@
 """The Zarr v3 layout of a matrix kept in blocks of rows: metadata, chunk names and bytes, reading in parts.
 
-The layout is written here and not by zarr-python for two reasons: a block must be on the disk (file and name) before
-the journal calls it done, which no Zarr library promises; and Python 3.10 has no zarr 3. It stays the plainest form
-of the standard (raw little-endian chunks, no compression), so that every Zarr v3 reader opens it. The optional crc32c
-codec is left out since the standard library has no such sum; the journal holds a SHA-256 of each chunk instead.
+The layout is written here and not by zarr-python: a block must be on the disk (file and name) before the journal calls
+it done, which no Zarr library promises. It stays the plainest form of the standard (raw little-endian chunks, no
+compression), so that every Zarr v3 reader opens it. The optional crc32c codec is left out since the standard library
+has no such sum; the journal holds a SHA-256 of each chunk instead.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..codegen import loopy_source
@@ -66,6 +66,7 @@ def defaults(
     while group(chosen) > max(most, 1):
         widest = max((name for name in GROUP if name in chosen), key=lambda name: int(chosen[name]))
         chosen[widest] //= 2
+    _obey(spec, chosen, {**specialisation, **quirks.values})
     if not _obtainable(spec, specialisation, chosen) and "wg" in chosen:
         groups = sorted(v for t in spec.tunables if t.name == "wg" for v in t.values if v <= chosen["wg"])
         fitting = [wg for wg in groups if _obtainable(spec, specialisation, {**chosen, "wg": wg})]
@@ -76,6 +77,26 @@ def defaults(
 def _obtainable(spec: KernelSpec, specialisation: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
     """Whether there is a text for these parameters, here: loopy, which writes some of them, may not be installed."""
     return spec.producer != "loopy" or loopy_source.obtainable(spec.text, {**specialisation, **chosen})
+
+
+def _obey(spec: KernelSpec, chosen: dict[str, Any], known: Mapping[str, Any]) -> None:
+    """Change the one parameter, as little as will do, by which defaults are what a quirk of the device forbids.
+
+    Defaults are those of a kind of device, and a quirk may hold for one device of it only.
+    """
+    if not any(_unmet(spec.constraints, {**known, **chosen})):
+        return
+    for tunable in spec.tunables:
+        for value in sorted(tunable.values, key=lambda value: _steps(tunable.values, value, chosen[tunable.name])):
+            if not any(_unmet(spec.constraints, {**known, **chosen, tunable.name: value})):
+                chosen[tunable.name] = value
+                return
+
+
+def _steps(values: Sequence[Any], one: Any, other: Any) -> int:
+    """How many values lie between two of them; of one that is none of them, as from the first."""
+    places = [values.index(value) if value in values else 0 for value in (one, other)]
+    return abs(places[0] - places[1])
 
 
 def _fit_vectors(chosen: dict[str, Any], columns: int) -> None:
@@ -165,9 +186,14 @@ def objections(
         # True and 1.0 equal 1, and would be other text in a source.
         if type(value) is not type(tunables[name].values[0]) or value not in tunables[name].values:
             yield f"{name} = {value!r} is none of {', '.join(map(repr, tunables[name].values))}"
+    yield from _unmet(constraints, {**values, **chosen})
+
+
+def _unmet(constraints: Iterable[Constraint], values: Mapping[str, Any]) -> Iterator[str]:
+    """The constraints that do not hold, as far as the values are known that they are about."""
     for constraint in constraints:
         with contextlib.suppress(KeyError):
-            if not constraint.holds({**values, **chosen}):
+            if not constraint.holds(values):
                 yield constraint.reason
 
 

@@ -308,7 +308,7 @@ class ParameterSource:
         answer = question.answered(base, "default")
         for grade, entry in self.knowledge.suitable(key) if mode != "never" else ():
             why = defaults.unfit(spec, entry.parameters, specialisation, info, most, sizes)
-            if why is None and not self._trusted_or_verified(question, grade, entry):
+            if why is None and not self._trusted_or_verified(question, entry):
                 why = "they were found elsewhere, and could not be verified here"
             if why is None:
                 answer = question.answered(dict(entry.parameters), grade)
@@ -317,11 +317,11 @@ class ParameterSource:
         self._tell(logging.INFO, f"parameters of {spec.name} on {info.name}: {answer.choice.grade}")
         return answer
 
-    def _trusted_or_verified(self, question: ParameterQuestion, grade: str, entry: Entry) -> bool:
-        """Whether parameters may be used: shipped ones, and those of this very device and driver, are trusted; others
+    def _trusted_or_verified(self, question: ParameterQuestion, entry: Entry) -> bool:
+        """Whether parameters may be used: those of this very device and driver are trusted; others, shipped ones too,
         must give right answers here, once."""
         key = question.key()
-        if grade == "shipped" or entry.key.device == key.device or self.knowledge.is_checked(key, entry.parameters):
+        if entry.key.device == key.device or self.knowledge.is_checked(key, entry.parameters):
             return True
         with self._apart():
             return within.verified(question, entry, self.knowledge, self.verifier, self._tell)

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from device_helpers import AMD, ARC, FPGA, GIB, INTEL, LLVMPIPE, NVIDIA, OCLGRIND, POCL30, POCL31, POCL_BROKEN, numbered
@@ -182,11 +183,11 @@ def test_pocl_3_0_is_unusable_for_its_wrong_distances(driver: str, usable: bool)
 def test_an_unusable_device_that_was_named_is_used_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyedmcl.device import session
 
-    monkeypatch.setattr(session.discover, "discover", lambda: [])
-    monkeypatch.setattr(session.registry, "open_executor", lambda info, context: f"executor of {info.driver}")
+    monkeypatch.setattr(session.discover, "discover", lambda executor: [])
+    monkeypatch.setattr(session.registry, "open_executor", lambda info, context: SimpleNamespace(info=info))
     monkeypatch.setattr(session, "_open", {})
     with pytest.warns(RuntimeWarning, match=r"was named, but PoCL 3\.0 gives wrong distances.*conda-forge"):
-        assert session.executor_for(POCL30) == "executor of 3.0-rc2"
+        assert session.executor_for(POCL30).info == POCL30
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         session.executor_for(POCL30)  # once is enough

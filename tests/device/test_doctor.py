@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from device_helpers import POCL30, POCL31, POCL_BROKEN, vendors
+from device_helpers import LLVMPIPE, NVIDIA, POCL30, POCL31, POCL_BROKEN, vendors
 
 from pyedmcl.device import doctor, runtimes
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.errors import DeviceNotFoundError
+
+CUDA = replace(NVIDIA, id="cuda:0:0", executor="cuda", driver="580.1")
+
+
+def no_cuda() -> list[DeviceInfo]:
+    raise DeviceNotFoundError("NVIDIA's driver cannot be used (libcuda.so.1: cannot open shared object file)")
 
 
 def system(root: Path, *, broken: dict[str, str] | None = None, **changes: object) -> doctor.System:
@@ -24,6 +31,7 @@ def system(root: Path, *, broken: dict[str, str] | None = None, **changes: objec
         "import_error": lambda: None,
         "devices": lambda: [POCL31],
         "accessible": lambda path: True,
+        "cuda": no_cuda,
     }
     return doctor.System(**{**values, **changes})  # type: ignore[arg-type]
 
@@ -67,7 +75,54 @@ def test_doctor_nvidia_gpu_without_driver(tmp_path: Path) -> None:
     (tmp_path / "dev/nvidia0").write_text("")
     finding = only(doctor.diagnose(system(tmp_path)))
     assert finding.level == "error"
-    assert "NVIDIA_DRIVER_CAPABILITIES" in finding.how_to_mend
+    assert "NVIDIA_DRIVER_CAPABILITIES" in finding.how_to_mend and "pyedmcl[cuda]" in finding.how_to_mend
+    assert "libcuda.so.1: cannot open" in finding.what
+
+
+@linux
+def test_doctor_nvidia_gpu_without_opencl_is_used_through_cuda(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/nvidia0").write_text("")
+    usable = {"cuda": lambda: [CUDA], "installed": lambda name: False}
+    findings = doctor.diagnose(system(tmp_path, devices=lambda: [CUDA], **usable))  # type: ignore[arg-type]
+    assert {finding.level for finding in findings} == {"info", "ok"}
+    assert any("used through CUDA" in finding.what for finding in findings)
+    assert sum("device='cuda'" in finding.what for finding in findings if finding.level == "ok") == 1
+
+    def devices() -> list[DeviceInfo]:
+        raise DeviceNotFoundError("PyOpenCL cannot be imported")
+
+    missing = system(tmp_path, import_error=lambda: "no PyOpenCL", devices=devices, **usable)  # type: ignore[arg-type]
+    findings = doctor.diagnose(missing)
+    assert {finding.level for finding in findings} == {"info", "ok"}
+    assert any("no PyOpenCL" in finding.what for finding in findings)
+
+
+@linux
+@pytest.mark.parametrize(("version", "lacks"), [("580.159.04", True), ("470.1", False), ("", False)])
+def test_doctor_nvidia_opencl_without_its_compiler(version: str, lacks: bool, tmp_path: Path) -> None:
+    vendors(tmp_path / "etc/OpenCL/vendors", nvidia=runtimes.NVIDIA_LIBRARY)
+    (tmp_path / "proc/driver/nvidia").mkdir(parents=True)
+    (tmp_path / "proc/driver/nvidia/version").write_text(f"NVRM version: NVIDIA UNIX x86_64  {version}  Tue\n")
+    broken = {runtimes.NVIDIA_LIBRARY: "", "libnvidia-nvvm.so.4": "cannot open shared object file"}
+    findings = doctor.diagnose(system(tmp_path, broken=broken, devices=lambda: [NVIDIA]))
+    found = [finding for finding in findings if "libnvidia-nvvm" in finding.what]
+    assert bool(found) == lacks
+    if found:
+        assert found[0].level == "error" and "device='cuda'" in found[0].how_to_mend and version in found[0].what
+
+
+@linux
+def test_doctor_rusticl_shows_only_what_it_is_asked_for(tmp_path: Path) -> None:
+    vendors(tmp_path / "etc/OpenCL/vendors", rusticl="libRusticlOpenCL.so.1")
+    asked = only(doctor.diagnose(system(tmp_path)))
+    assert "RUSTICL_ENABLE=radeonsi" in asked.how_to_mend and "RUSTICL_FEATURES=fp64" in asked.how_to_mend
+    single = replace(LLVMPIPE, fp64=False)
+    environ = {"RUSTICL_ENABLE": "llvmpipe"}
+    asked = only(doctor.diagnose(system(tmp_path, devices=lambda: [single], environ=environ)))
+    assert "float32 only" in asked.what and "RUSTICL_FEATURES=fp64" in asked.how_to_mend
+    findings = doctor.diagnose(system(tmp_path, devices=lambda: [LLVMPIPE], environ=environ))
+    assert [finding.level for finding in findings] == ["ok"]
 
 
 @linux

@@ -130,7 +130,7 @@ def test_arrays_that_cannot_take_a_result_say_what_can(caller, one_device):
             pyedmcl.knn(X[:, 1], E=3, out=out, **named)
 
     refused(good[0], "arrays on the device are needed for indices, distances, and 1 were given")
-    refused([np.empty(shape), np.empty(shape)], r"out= \(indices\): a pyopencl.array.Array, or .* not a ndarray")
+    refused([np.empty(shape), np.empty(shape)], r"out= \(indices\): a pyopencl.array.Array, .* not a ndarray")
     refused([good[0], caller.empty((n, 3), np.float32)], r"\(distances\): it has the shape \(150, 3\)")
     refused([good[1], good[0]], "float32 numbers, the result has .* and int32")
     refused(good, "leave device= out", device=one_device)  # which has a context of ours

@@ -49,7 +49,7 @@ def sdist(tmp_path_factory):
 
 def test_wheel_holds_package_and_data_and_nothing_else(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    code = in_checkout("pyedmcl", (".py", ".js", ".css"))  # those of reports are part of the code
+    code = in_checkout("pyedmcl", (".py", ".js", ".css", ".cuh"))  # those of reports and of CUDA are part of the code
     assert "pyedmcl/reporting/page/map.js" in code
     data = {f"pyedmcl/_data/{name}" for folder, suffixes in DATA.items() for name in in_checkout(folder, suffixes)}
     assert "pyedmcl/_data/templates/knn.cl.mako" in data
@@ -67,8 +67,8 @@ def test_wheel_says_what_it_is(wheel):
         entry = archive.read(metadata.replace("METADATA", "entry_points.txt")).decode()
         licence = archive.read(metadata.replace("METADATA", "licenses/LICENSE")).decode()
     assert "License-Expression: Apache-2.0" in text
-    assert "Requires-Python: >=3.10" in text
-    for extra in ("cpu", "plot", "io", "loopy", "test", "peers", "dev"):
+    assert "Requires-Python: >=3.11" in text
+    for extra in ("cpu", "plot", "io", "loopy", "test", "peers", "cuda"):
         assert f"Provides-Extra: {extra}" in text
     assert "pyedmcl = pyedmcl.cli.app:main" in entry
     assert "Copyright 2026 The pyedmcl authors" in licence

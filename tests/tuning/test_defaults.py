@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from device_helpers import INTEL, NVIDIA
+from device_helpers import AMD, ARC, INTEL, LLVMPIPE, NVIDIA, POCL31
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pyedmcl.device import quirks
+from pyedmcl.export.values import usual_values
 from pyedmcl.kernels import spec
 from pyedmcl.neighbors.plan import KnnPass, SearchProblem, with_enough_groups
 from pyedmcl.neighbors.tables import TableSpace
@@ -106,3 +111,49 @@ def test_a_work_item_of_a_gpu_has_several_query_rows_where_registers_hold_them(E
     asked = {"E": E, "k": E + 1, "dtype": dtype}
     assert defaults.defaults(spec("ccm_direct"), asked, NVIDIA, 1024)["lanes"] == lanes
     assert defaults.defaults(spec("ccm_direct"), asked, INTEL, 1024)["lanes"] == (8 if dtype == "float64" else 16)
+
+
+@functools.cache
+def specialisations():
+    """What each kernel's text is made for in a usual problem."""
+    made = usual_values(A100)
+    return {name: {given: values[given] for given in spec(name).specialisation} for name, values in made.items()}
+
+
+# Whatever holds for a device: each subset of rows stands for one that may come. Those that make a device unusable, or
+# begin its programs with a text of their own, say nothing of parameters.
+_ROWS = [row for row in quirks.TABLE if not {"unusable", "prelude", "lone_prelude"} & set(row.change)]
+
+
+def device_of(rows, monkeypatch, base=A100):
+    """A device for which some rows of the table hold, and no others."""
+    monkeypatch.setattr(quirks, "TABLE", tuple(replace(row, applies=lambda info: True) for row in rows))
+    quirks.quirks_for.cache_clear()
+    return base
+
+
+def contradictions(info):
+    """Kernels whose defaults the kernel itself would refuse on a device, and why."""
+    found = {}
+    for name, specialisation in specialisations().items():
+        kernel = spec(name)
+        chosen = defaults.defaults(kernel, specialisation, info, info.max_work_group)
+        known = {**specialisation, **quirks.quirks_for(info).values}
+        said = [*defaults.objections(kernel, chosen, known, kernel.constraints)]
+        found.update({name: said} if said else {})
+    return found
+
+
+@given(st.sets(st.integers(0, len(_ROWS) - 1)))
+def test_defaults_respect_whatever_quirks_meet(numbers):
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            assert contradictions(device_of([_ROWS[number] for number in sorted(numbers)], patch)) == {}
+        finally:
+            quirks.quirks_for.cache_clear()
+
+
+@pytest.mark.parametrize("info", [replace(LLVMPIPE, driver="25.0.7"), INTEL, POCL31, ARC, AMD, NVIDIA, A100],
+                         ids=lambda info: f"{info.runtime} {info.name}")  # fmt: skip
+def test_defaults_respect_the_quirks_of_each_device(info):
+    assert contradictions(info) == {}

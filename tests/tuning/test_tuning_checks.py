@@ -1,4 +1,4 @@
-"""What was found with another driver or on a relative of the device is verified once before it is used."""
+"""What was found with another driver or on a relative of the device is verified once before it is used; shipped too."""
 
 from __future__ import annotations
 
@@ -59,12 +59,26 @@ def test_it_is_verified_once_for_all_processes_and_sizes(asked, info, grade):
     assert [trial.session for trial in Database().trials()] == ["s"], "a check that ends well leaves no trial"
 
 
-def test_what_was_found_with_this_driver_or_shipped_is_taken_as_it_is(asked, monkeypatch):
+def ship(monkeypatch, *entries):
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: entries)
+    source.forget()
+
+
+def test_what_was_found_with_this_driver_is_taken_as_it_is_shipped_or_not(asked, monkeypatch):
     run(Database(), key(rows=1000), {"wg": 128})
     assert ask(rows=1000).grade == "exact" and ask(rows=4000).grade == "other size"
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (Entry(key(info=OLDER, rows=1), {"wg": 32}),))
-    source.forget()
+    ship(monkeypatch, Entry(key(rows=1), {"wg": 32}))
     assert ask(rows=1) == ParameterChoice({"wg": 32}, "shipped") and not asked
+
+
+def test_what_was_shipped_for_another_driver_is_verified_once(asked, monkeypatch):
+    for _ in range(2):
+        ship(monkeypatch, Entry(key(info=OLDER, rows=1), {"wg": 128}))
+        assert ask(rows=1) == ParameterChoice({"wg": 128}, "shipped")
+    assert asked == [{"wg": 128}]
+    asked.answer = ("wrong", "3 of 7 values differ")
+    ship(monkeypatch, Entry(key(info=OLDER, rows=1), {"wg": 16}))
+    assert ask(rows=1).grade == "default"
 
 
 @pytest.mark.parametrize("status", ["wrong", "failed"])

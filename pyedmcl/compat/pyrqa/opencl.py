@@ -74,7 +74,7 @@ class OpenCL:
                     f"device_ids={self.device_ids!r}: platform {self.platform_id} has {devices[self.platform_id]}, see "
                     "`pyedmcl devices`"
                 )
-        info_of = {info.id: info for info in discover()}
+        info_of = {info.id: info for info in discover(executor="opencl")}
         self.devices: list[DeviceInfo] = [info_of[name] for name in self.names]
 
     @property
@@ -86,7 +86,7 @@ class OpenCL:
     def get_device_ids_per_platform_id() -> dict[int, list[int]]:
         """Numbers of the devices of each platform."""
         numbers: dict[int, list[int]] = {}
-        for info in discover():
+        for info in discover(executor="opencl"):
             platform, number = map(int, info.id.split(":"))
             numbers.setdefault(platform, []).append(number)
         return numbers
