@@ -40,7 +40,6 @@ class OnlyCapsule:
 WRONG = {
     "path": (partial(pyedmcl.open_xmap, 5), partial(pyedmcl.open_ccm_matrix, None), partial(pyedmcl.open_xmap, "a\0b"),
              partial(pyedmcl.embed([1.0, 2.0], E=1).plot, 5)),
-    "data": (partial(read_series, None), partial(read_series, object())),
     "out": (partial(pyedmcl.xmap, TABLE, E=2, out="a\0b"), partial(pyedmcl.ccm_matrix, TABLE, E=2, out=3.5)),
     "checkpoint": (partial(pyedmcl.rqa, X, radius=0.1, checkpoint="a\0b"),),
     "E": (partial(pyedmcl.knn, X, E=HUGE), partial(pyedmcl.embed, X, E=10**5000),
@@ -71,7 +70,8 @@ WRONG = {
     "lib_range": (partial(pyedmcl.simplex, X, E=1, lib_range=Raises()),),
     "valid_lib": (partial(pyedmcl.simplex, X, E=1, valid_lib=Raises()),),
     "radius": (partial(pyedmcl.rqa, X, radius=b"12"), partial(pyedmcl.rqa, X, radius=HUGE)),
-    "data": (partial(pyedmcl.embed, Raises(), E=2), partial(pyedmcl.embed, {"a": Raises()}, E=2)),
+    "data": (partial(pyedmcl.embed, Raises(), E=2), partial(pyedmcl.embed, {"a": Raises()}, E=2),
+             partial(read_series, None), partial(read_series, object())),
 }  # fmt: skip
 
 
