@@ -19,6 +19,7 @@ import inspect
 import json
 import os
 import pickle
+import pkgutil
 import sys
 import tempfile
 import warnings
@@ -27,7 +28,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from fnmatch import fnmatch
 from functools import partial
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ import typer.main
 
 import pyedmcl
 from pyedmcl.errors import PyedmclError
-from pyedmcl.registry import FUNCTIONS, RESULTS
+from pyedmcl.registry import FUNCTIONS, PARTS, RESULTS
 
 FORMAT = 1
 TESTS = Path(__file__).resolve().parents[1] / "tests"
@@ -113,9 +114,19 @@ def _refused(name: str, device: str | None, calls: int) -> dict[str, Any]:
     return found
 
 
+class _Arguments(pickle.Unpickler):
+    """Arguments of a recorded call; classes of ours are found by their names where their modules have moved."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError):
+            return pkgutil.resolve_name(f"pyedmcl.{RESULTS.get(name) or PARTS[name]}:{name}")
+
+
 def _said(name: str, text: str, device: str | None) -> list[str] | None:
     """What a call says that is refused; None where it is not."""
-    arguments, device_given = pickle.loads(zlib.decompress(base64.b85decode(text)))
+    arguments, device_given = _Arguments(BytesIO(zlib.decompress(base64.b85decode(text)))).load()
     if "device" in inspect.signature(getattr(pyedmcl, name)).parameters and not device_given:
         arguments["device"] = device
     here = Path.cwd()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import pickle
+from io import BytesIO
 
 import freeze
 import pytest
 
 import pyedmcl
+from pyedmcl.data.grid import Grid
 
 
 @pytest.fixture
@@ -55,3 +58,8 @@ def test_a_case_that_is_not_there_any_more_and_a_new_one_are_named(run, capsys):
     assert run("check", "command/sta[nt]*") == 1
     shown = capsys.readouterr().out
     assert "command/stand: 1 differences\nis not there any more" in shown and "command/status: is new" in shown
+
+
+def test_a_class_that_has_moved_is_found_by_its_name():
+    text = pickle.dumps(Grid).replace(Grid.__module__.encode(), b"x" * len(Grid.__module__))
+    assert freeze._Arguments(BytesIO(text)).load() is Grid
