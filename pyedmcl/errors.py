@@ -26,6 +26,10 @@ class GroupsWarning(PyedmclWarning):
     """A column of a table seems to tell recordings apart, and no ``groups`` were given."""
 
 
+class RecurrenceWarning(PyedmclWarning):
+    """A recurrence matrix is nearly empty or nearly full, or not what was asked for."""
+
+
 class InputError(PyedmclError, ValueError):
     """Data or a parameter cannot be used; the message names it and says what is needed."""
 

@@ -36,7 +36,7 @@ def rqa(
     m: shared.M = 1,
     tau: shared.Tau = 1,
     metric: shared.Metric = "euclidean",
-    theiler: shared.Theiler = 1,
+    theiler: shared.Theiler = None,
     convention: shared.Convention = "pyrqa",
     threshold: shared.Threshold = "fixed",
     normalize: shared.Normalize = None,
@@ -93,7 +93,7 @@ def rqa(
     from ..recurrence.rqa import rqa as quantify
 
     common: dict[str, Any] = {
-        "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention, "threshold": threshold,
+        "m": m, "tau": tau, "metric": metric, "theiler": shared.parse_theiler(theiler), "convention": convention, "threshold": threshold,
         "regular": regular, "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact,
         "device": device,
     }  # fmt: skip

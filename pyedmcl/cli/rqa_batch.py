@@ -46,7 +46,7 @@ def rqa_batch(
     m: shared.M = 1,
     tau: shared.Tau = 1,
     metric: shared.Metric = "euclidean",
-    theiler: shared.Theiler = 1,
+    theiler: shared.Theiler = None,
     convention: shared.Convention = "pyrqa",
     threshold: shared.Threshold = "fixed",
     normalize: shared.Normalize = None,
@@ -81,7 +81,7 @@ def rqa_batch(
     with talk.progress("counting lines") as report:
         result = pyedmcl.rqa_batch(
             series, y, groups=labels, regular=regular, m=m, tau=tau, radius=radii, metric=metric,
-            theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention, threshold=threshold,
+            theiler=shared.parse_theiler(theiler), lmin=lmin, vmin=vmin, wmin=wmin, convention=convention, threshold=threshold,
             normalize=normalize, radius_unit=radius_unit, exact=exact, dtype=dtype, device=device, progress=report,
         )  # fmt: skip
     table = _table(result, keys or [], series.names)

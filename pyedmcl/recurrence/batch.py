@@ -43,7 +43,7 @@ def rqa_batch(
     tau: int = 1,
     radius: Any,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     lmin: int = 2,
     vmin: int = 2,
     wmin: int = 2,
@@ -131,7 +131,7 @@ def rqa_batch(
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
     arguments.reporter(progress, "series")
-    radii, _ = arguments.radii_of(radius, threshold)
+    radii, _ = arguments.radii_of(radius, threshold, strict=options.convention.strict, unit=options.radius_unit)
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     members = labelled(series, "series", groups=groups, columns=columns, axis=axis)
     x, rows = _sides(members, y, embedding, options, groups=groups, columns=columns, axis=axis)
@@ -182,7 +182,10 @@ def _matrix_of(x: Side, y: Side, options: Options, theiler: Any, found: Labelled
     """What all matrices have in common; no window may cover one of them."""
     smallest = int(np.argmin(np.maximum(x.points, y.points)))
     try:
-        window = arguments.window(theiler, options.convention, int(y.points[smallest]), int(x.points[smallest]))
+        window = arguments.window(
+            theiler, options.convention, int(y.points[smallest]), int(x.points[smallest]), cross=x is not y,
+            series=(x.of(number).given for number in range(len(x))),
+        )  # fmt: skip
     except InputError as error:
         raise InputError(f"{error} of {found.names()[smallest]}") from None
     rows, columns = y.of(0), x.of(0)

@@ -31,7 +31,7 @@ def joint_rqa(
     tau_y: int | None = None,
     radius_y: Any = None,
     metric_y: str | None = None,
-    theiler: int = 1,
+    theiler: int | str | None = None,
     lmin: int = 2,
     vmin: int = 2,
     wmin: int = 2,
@@ -108,8 +108,9 @@ def joint_rqa(
     arguments.only_alone(options.convention, "joint_rqa")
     arguments.reporter(progress, "cells")
     begin = begin_of(join, part, checkpoint, "checkpoint")
-    radii, several = arguments.radii_of(radius, threshold)
-    radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y")[0]
+    given: dict[str, Any] = {"strict": options.convention.strict, "unit": options.radius_unit}
+    radii, several = arguments.radii_of(radius, threshold, **given)
+    radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y", **given)[0]
     if len(radii) != len(radii_y):
         raise InputError(f"radius_y: {len(radii_y)} entries, but radius has {len(radii)}; give as many")
     if y is None:
@@ -129,7 +130,9 @@ def joint_rqa(
             f"y: joint recurrence needs as many points as x has, {first.n}, there are {second.n} (a series of n values "
             "has n - (m-1) tau points); shorten the longer one"
         )
-    window = arguments.window(theiler, options.convention, first.n, first.n)
+    window = arguments.window(
+        theiler, options.convention, first.n, first.n, series=(first.given, second.given)
+    )
     alone = [common.problem_of(points, None, options, theiler=window) for points in (first, second)]
     runner = common.runner_of(device, options, client)
     sides = [

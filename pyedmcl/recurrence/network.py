@@ -102,7 +102,7 @@ def recurrence_network(
     tau: int = 1,
     radius: float,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     threshold: str = "fixed",
     normalize: str | None = None,
     radius_unit: str = "data",
@@ -127,8 +127,8 @@ def recurrence_network(
         As for :func:`pyedmcl.rqa`.
     radius : float
         A radius, or with ``threshold="recurrence_rate"`` the share of linked pairs (the density).
-    theiler : int
-        Points less than max(theiler, 1) apart in time are not linked.
+    theiler : int or "auto", optional
+        Points less than max(theiler, 1) apart in time are not linked; "auto" as for :func:`pyedmcl.rqa`.
     threshold : {"fixed", "recurrence_rate"}
     exact : bool
         Links are those of float64 arithmetic; else series and radius are rounded to ``dtype``.
@@ -175,14 +175,14 @@ def recurrence_network(
     if threshold not in ("fixed", "recurrence_rate"):
         raise InputError(f"threshold={threshold!r}: links go both ways; choose 'fixed' or 'recurrence_rate'")
     arguments.reporter(progress, "points")
-    radii, several = arguments.radii_of(radius, threshold)
+    radii, several = arguments.radii_of(radius, threshold, strict=strict, unit=options.radius_unit)
     if several:
         raise InputError(f"radius={shown(radius)}: a network has one radius; call once for each")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     (points,) = near_one(options.arithmetic, points_of(x, "x", embedding))
     # The rate is that of linked pairs, whatever the rules of a convention: outside the window on both sides.
     rules = CONVENTIONS["recurrenceanalysis"]
-    window = max(arguments.window(theiler, rules, points.n, points.n), 1)
+    window = max(arguments.window(theiler, rules, points.n, points.n, series=(points.given,)), 1)
     problem = common.problem_of(points, None, options, theiler=window)
     runner = common.runner_of(device, options)
     rated = replace(problem, theiler_everywhere=True)

@@ -23,7 +23,7 @@ def rqa(
     tau: int = 1,
     radius: Any,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     lmin: int = 2,
     vmin: int = 2,
     wmin: int = 2,
@@ -67,14 +67,17 @@ def rqa(
     metric : str
         How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
         ``docs/recurrence.md``.
-    theiler : int
+    theiler : int or "auto", optional
         Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
-        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. Convention "accrqa" has no window: 0 and 1
-        are the same there.
+        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. By default 1 for one series; for cross
+        recurrence 0, but 1 with convention "pyrqa", which a warning tells. "auto" is the lag at which the
+        autocorrelation of the series falls below 1/e, as smooth series need, and 0 for cross recurrence. Convention
+        "accrqa" has no window: 0 and 1 are the same there.
     lmin, vmin, wmin : int
         Least lengths of diagonal, vertical and white vertical lines; can be changed on the result.
-    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa"}
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
         Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+        "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate.
     threshold : {"fixed", "corridor", "recurrence_rate", "neighbours"}
         What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
         which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
@@ -167,7 +170,9 @@ def rqa(
     )  # fmt: skip
     arguments.reporter(progress, "cells")
     begin = begin_of(join, part, checkpoint, "checkpoint")
-    radii, several = arguments.radii_of(radius, threshold)
+    radii, several = arguments.radii_of(
+        radius, threshold, strict=options.convention.strict, unit=options.radius_unit
+    )
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     first = points_of(x, "x", embedding)
     rows, columns = first, first
@@ -177,7 +182,9 @@ def rqa(
         same_coordinates(first, second)
         rows, columns = (second, first) if options.convention.columns == "x" else (first, second)
     rows, columns = near_one(options.arithmetic, rows, columns)
-    window = arguments.window(theiler, options.convention, rows.n, columns.n)
+    window = arguments.window(
+        theiler, options.convention, rows.n, columns.n, cross=y is not None, series=(rows.given,)
+    )
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     runner = common.runner_of(device, options, client)
     results: dict[int, RecurrenceResult] = {}

@@ -156,7 +156,7 @@ def _limits_of_rates(
     every = int(np.count_nonzero(rows.complete)) * int(np.count_nonzero(columns.complete))
     dropped = cells_within(rows.complete, columns.complete, window)
     outside = every - dropped
-    cells = outside if convention.rate_over == "outside" and problem.symmetric else every
+    cells = outside if convention.outside(problem.symmetric) else every
     if cells == 0:
         raise InputError(
             f"{name}={rates[0]!r}: there is no cell of which a share could recur, since every point touches a gap or "

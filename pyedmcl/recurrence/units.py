@@ -115,6 +115,6 @@ def scaled(radii: list[Any], length: float, name: str = "radius") -> list[Any]:
     ]
     for asked, radius in zip(radii, out, strict=True):
         outer = radius[1] if isinstance(radius, tuple) else radius
-        if not 0 < outer < math.inf:
+        if not 0 < outer < math.inf and asked != 0:
             raise InputError(f"{name}={asked!r}: times {length!r}, the unit asked for, it is no radius")
     return out

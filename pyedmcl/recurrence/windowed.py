@@ -38,7 +38,7 @@ def windowed_rqa(
     tau: int = 1,
     radius: Any,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     lmin: int = 2,
     vmin: int = 2,
     wmin: int = 2,
@@ -122,7 +122,9 @@ def windowed_rqa(
     arguments.reporter(progress, "windows")
     if threshold not in ("fixed", "corridor"):
         raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")
-    radii, several = arguments.radii_of(radius, threshold)
+    radii, several = arguments.radii_of(
+        radius, threshold, strict=options.convention.strict, unit=options.radius_unit
+    )
     if several:
         raise InputError(f"radius={shown(radius)}: windows share one radius; call once for each")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
@@ -140,7 +142,9 @@ def windowed_rqa(
     size = length - lag
     starts = range(0, points.n - size + 1, steps)
     stride = min(steps, points.n)  # a longer one leaves one window, too, and may not fit 32 bits
-    width = arguments.window(theiler, options.convention, size, size)
+    width = arguments.window(
+        theiler, options.convention, size, size, cross=y is not None, series=(points.given,)
+    )
     problem = replace(
         common.problem_of(rows, None if y is None else columns, options, theiler=width), n_rows=size, n_columns=size
     )

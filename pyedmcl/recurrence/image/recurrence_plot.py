@@ -34,7 +34,7 @@ def recurrence_plot(
     tau: int = 1,
     radius: Any,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     convention: str = "pyrqa",
     threshold: str = "fixed",
     normalize: str | None = None,
@@ -59,7 +59,7 @@ def recurrence_plot(
     ----------
     x, y, m, tau, radius, metric, threshold, normalize, radius_unit, state, embedded, dtype, exact, device, tune
         As for :func:`pyedmcl.rqa`, with one radius; ``out`` takes one device. The cells are those that it counts.
-    theiler : int
+    theiler : int or "auto", optional
         Only for what a threshold by rate or by neighbours is chosen from; all cells are drawn.
     convention : str
         Whether a distance equal to the radius recurs (not with "pyrqa").
@@ -111,12 +111,16 @@ def recurrence_plot(
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
     arguments.reporter(progress, "rows")
-    radii, several = arguments.radii_of(radius, threshold)
+    radii, several = arguments.radii_of(
+        radius, threshold, strict=options.convention.strict, unit=options.radius_unit
+    )
     if several:
         raise InputError(f"radius={shown(radius)}: a plot has one radius")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     rows, columns = _sides(x, y, embedding, options)
-    window = arguments.window(theiler, options.convention, rows.n, columns.n)
+    window = arguments.window(
+        theiler, options.convention, rows.n, columns.n, cross=y is not None, series=(rows.given,), lines=False
+    )
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
     arrays = [] if out is None else arrays_of(out, {"counts": (size, np.int64)})
