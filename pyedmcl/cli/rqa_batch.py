@@ -81,8 +81,9 @@ def rqa_batch(
     with talk.progress("counting lines") as report:
         result = pyedmcl.rqa_batch(
             series, y, groups=labels, regular=regular, m=m, tau=tau, radius=radii, metric=metric,
-            theiler=shared.parse_theiler(theiler), lmin=lmin, vmin=vmin, wmin=wmin, convention=convention, threshold=threshold,
-            normalize=normalize, radius_unit=radius_unit, exact=exact, dtype=dtype, device=device, progress=report,
+            theiler=shared.parse_theiler(theiler), lmin=lmin, vmin=vmin, wmin=wmin, convention=convention,
+            threshold=threshold, normalize=normalize, radius_unit=radius_unit, exact=exact, dtype=dtype,
+            device=device, progress=report,
         )  # fmt: skip
     table = _table(result, keys or [], series.names)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]

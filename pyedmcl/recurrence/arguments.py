@@ -15,7 +15,8 @@ from ..errors import InputError, RecurrenceWarning, warn
 from .conventions import Convention
 
 __all__ = [
-    "THRESHOLDS", "correlation_time", "integer", "minimum", "only_alone", "precision", "radii_of", "reporter", "threshold_named", "window",
+    "THRESHOLDS", "correlation_time", "integer", "minimum", "only_alone", "precision", "radii_of", "reporter",
+    "threshold_named", "window",
 ]  # fmt: skip
 
 THRESHOLDS = ("fixed", "corridor", "recurrence_rate", "neighbours")

@@ -13,7 +13,7 @@ from ..data.call import noticed
 from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
-from . import arguments, common
+from . import arguments, common, remarks
 from .batch_counts import BatchCounts
 from .batch_labels import Labelled, labelled
 from .batch_problem import BatchProblem
@@ -144,12 +144,14 @@ def rqa_batch(
     places[problem.order] = np.arange(len(x))
     origin = common.provenance(runner, x.of(0), options, threshold=threshold)
     used = problem.outer if problem.inner is None else np.stack([problem.inner, problem.outer], axis=2)
-    return RqaBatch(
+    batch = RqaBatch(
         labels=members.labels, radii=tuple(radii), used=used, counts=BatchCounts.joined(sink.results()),
         places=(places[:, None] * len(radii) + np.arange(len(radii))).ravel(), x=x, y=rows,
         convention=options.convention, theiler=matrix.theiler, lmin=options.lmin, vmin=options.vmin, wmin=options.wmin,
         provenance=origin,
     )  # fmt: skip
+    remarks.tell_of_batch(batch, threshold, members.names())
+    return batch
 
 
 def _sides(

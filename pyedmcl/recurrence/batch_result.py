@@ -119,7 +119,7 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
         if of_long is None:
             return np.array([result[long] for result in self])
         out: NDArray[Any] = of_long[self.places]
-        for row in self._with_gaps:
+        for row in self.rows_with_gaps:
             out[row] = self[row][long]
         return out
 
@@ -131,7 +131,7 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
         )  # fmt: skip
 
     @cached_property
-    def _with_gaps(self) -> list[int]:
+    def rows_with_gaps(self) -> list[int]:
         """Rows whose denominators gaps change."""
         gaps = self.x.gaps() if self.x is self.y else self.x.gaps() | self.y.gaps()
         return np.flatnonzero(np.repeat(gaps, len(self.radii))).tolist()

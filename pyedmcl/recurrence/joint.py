@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
-from . import arguments, common
+from . import arguments, common, remarks
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, near_one, points_of
 from .problem import RqaProblem
@@ -158,6 +158,8 @@ def joint_rqa(
             )  # fmt: skip
             results[place] = common.result_of(counts, reported, alone[0], options, (complete, complete), origin)
     ordered = tuple(results[place] for place in range(len(radii)))
+    if threshold != "recurrence_rate":  # which is that of each side by itself
+        remarks.tell(ordered, threshold, radii, [first.given, second.given])
     return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]
 
 

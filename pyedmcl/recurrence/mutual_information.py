@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, choice, integer, reporter, several, shown
 from ..data.condition import near_one
-from ..data.series import as_series, tell_constant
+from ..data.series import as_series
 from ..device.session import open_devices
 from ..errors import InputError
 from ..io.fields import labelled
@@ -26,6 +26,7 @@ from ..jobs.sinks import ArraySink
 from .common import Device, Progress
 from .problem import RqaProblem
 from .ranks import Ranks
+from .remarks import tell_constant_series
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -176,7 +177,7 @@ def mutual_information(
         raise InputError(
             f"x: {series.n_steps} values, and lags up to {max(chosen)} with method={method!r} need at least {least}"
         )
-    tell_constant(x=series)
+    tell_constant_series("x", series, "lag")
     problem = InformationProblem(series.values, chosen, method, bins, k)
     runner: Runner = LocalRunner(open_devices(device)) if client is None else ClientRunner(client, device)
     values = np.empty((series.n_series, len(chosen)))

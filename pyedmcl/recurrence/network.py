@@ -13,7 +13,7 @@ from ..errors import InputError, shown
 from ..io.optional import need
 from ..io.result import Result
 from ..jobs.function import public_function
-from . import arguments, common
+from . import arguments, common, remarks
 from .common import Device, Progress
 from .conventions import CONVENTIONS
 from .network_problem import NetworkProblem, links_of
@@ -189,4 +189,7 @@ def recurrence_network(
     sweep = passes_for(runner, rated, rules, points, points, threshold, radii, unit=options.radius_unit)[0]
     degree, closed = links_of(runner, NetworkProblem(sweep.problem, points.values))
     record = common.provenance(runner, points, options, threshold=threshold, wanted=radii[0], theiler=window)
-    return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], record)
+    network = RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], record)
+    density = network.density
+    remarks.tell_of_links(density, density, network.radius, threshold, radii[0], points.given)
+    return network

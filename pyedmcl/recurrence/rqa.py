@@ -6,7 +6,7 @@ from typing import Any
 
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
-from . import arguments, common
+from . import arguments, common, remarks
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, near_one, points_of, same_coordinates
 from .result import RecurrenceResult
@@ -199,4 +199,5 @@ def rqa(
             complete = rows.complete, columns.complete
             results[place] = common.result_of(counts, reported, problem, options, complete, origin)
     ordered = tuple(results[place] for place in range(len(radii)))
+    remarks.tell(ordered, threshold, radii, [first.given] if y is None else [first.given, second.given])
     return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]

@@ -79,7 +79,7 @@ def passes_for(
         ]
     if threshold == "recurrence_rate":
         limits = _limits_of_rates(runner.executor, problem, convention, rows, columns, radii, name)
-        radii = [_smallest_radius(problem, limit, name) for limit in limits]
+        radii = [_smallest_radius(problem, *limit, name) for limit in limits]
     order = sorted(range(len(radii)), key=lambda at: radii[at][::-1] if threshold == "corridor" else radii[at])
     ascending = tuple(radii[at] for at in order)
     if threshold == "corridor":
@@ -150,8 +150,9 @@ def largest_distance(executor: Executor, problem: RqaProblem, rows: Points, colu
 def _limits_of_rates(
     executor: Executor, problem: RqaProblem, convention: Convention, rows: Points, columns: Points,
     rates: Sequence[float], name: str,
-) -> list[float]:  # fmt: skip
-    """The smallest limit for each rate at which the recurrence rate, as the convention counts it, reaches it."""
+) -> list[tuple[float, float]]:  # fmt: skip
+    """The smallest limit for each rate at which the recurrence rate, as the convention counts it, reaches it; and,
+    where that is 0, the smallest one above it (0 where all are equal)."""
     window = problem.theiler if problem.theiler_everywhere else 0
     every = int(np.count_nonzero(rows.complete)) * int(np.count_nonzero(columns.complete))
     dropped = cells_within(rows.complete, columns.complete, window)
@@ -181,18 +182,25 @@ def _limits_of_rates(
                     f"{name}={rate!r}: the recurrence rate can reach {most:.6g} at most, since cells within the "
                     "Theiler window do not recur; choose a lower rate"
                 )
-            limits.append(0.0 if k < 1 else ranks.kth(k, searched, sampler(problem, rows, columns, lower_window)))
+            sample = sampler(problem, rows, columns, lower_window)
+            limit = 0.0 if k < 1 else ranks.kth(k, searched, sample)
+            limits.append((limit, ranks.above(0.0, searched, sample) if limit == 0.0 else limit))
     finally:
         ranks.release()
     return limits
 
 
-def _smallest_radius(problem: RqaProblem, limit: float, name: str) -> float:
+def _smallest_radius(problem: RqaProblem, limit: float, following: float, name: str) -> float:
     """The smallest radius, in the unit of the data, within which what is compared may be as large as ``limit``.
 
     It gives the same cells wherever it is passed as a radius. A limit itself need not do so: cells at it are outside of
-    a radius that is compared by "less than", and roots are rounded.
+    a radius that is compared by "less than", and roots are rounded. At limit 0 the radius is 0 where equal points are
+    within it, else half of the least distance above 0, that of ``following``.
     """
+    if limit == 0.0:
+        least = float(metric_named(problem.metric).radius_of(np.float64(following)))
+        half = math.ldexp(least, problem.exponent - 1)
+        return 0.0 if not problem.strict else half if half > _LEAST else 1.0
 
     def holds(radius: Any, among: RqaProblem) -> bool:
         limit_of_radius = among.limits_of((float(radius),))[0]

@@ -14,7 +14,7 @@ from ..errors import InputError, shown
 from ..jobs.function import public_function
 from ..jobs.runner import Runner
 from ..jobs.sinks import ListSink
-from . import arguments, common
+from . import arguments, common, remarks
 from .batch_counts import BatchCounts
 from .batch_problem import BatchProblem
 from .batch_sides import Side
@@ -164,6 +164,9 @@ def windowed_rqa(
     for start, counts in zip(starts, counted, strict=True):
         complete = tuple(side.complete[start : start + size] for side in (rows, columns))
         results.append(common.result_of(counts, sweep.radii[0], problem, options, (complete[0], complete[1]), origin))
+    remarks.tell(
+        results, threshold, radii * len(results), [rows.given, columns.given], [f"window at {at}" for at in starts]
+    )
     time = time_of(x, "x")
     return RecurrenceTable(
         tuple(results), "start", tuple(starts),

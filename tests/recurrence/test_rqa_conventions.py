@@ -58,8 +58,9 @@ def test_denominators_of_the_recurrence_rate(device, convention, theiler, y):
         "recurrenceanalysis": (cells & outside).sum() / (outside.sum() if y is None else cells.size),
     }[convention]
     options = {"radius": 0.3, "theiler": theiler, "convention": convention, "device": device}
-    assert pyedmcl.rqa(x, y, **options).RR == pytest.approx(expected, rel=1e-12)
-    assert pyedmcl.rqa_batch([x], None if y is None else [y], **options)[0].RR == pytest.approx(expected, rel=1e-12)
+    assert pytest.approx(expected, rel=1e-12) == pyedmcl.rqa(x, y, **options).RR
+    batch = pyedmcl.rqa_batch([x], None if y is None else [y], **options)
+    assert pytest.approx(expected, rel=1e-12) == batch[0].RR
     rate = pyedmcl.rqa(x, y, **{**options, "radius": 0.1, "threshold": "recurrence_rate"})
     assert 0.1 <= rate.RR < 0.12
 
@@ -84,7 +85,9 @@ def test_measures_over_no_lines(device, convention):
 
 
 @pytest.mark.parametrize("convention", [name for name, rules in CONVENTIONS.items() if not rules.strict])
-@pytest.mark.parametrize("options", [{}, {"m": 3}, {"metric": "maximum"}, {"dtype": "float64"}, {"exact": False}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"m": 3}, {"metric": "maximum"}, {"dtype": "float64"}, {"exact": False}], ids=str
+)
 def test_radius_0_finds_equal_codes(device, convention, options):
     codes = np.random.default_rng(1).integers(0, 4, 150).astype(float)
     equal = pyedmcl.rqa(codes, radius=0, convention=convention, device=device, **options)

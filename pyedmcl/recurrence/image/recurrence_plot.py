@@ -13,7 +13,7 @@ from ...io.on_device import OnDevice
 from ...jobs.device_results import arrays_of, runner_at
 from ...jobs.function import public_function
 from ...launch.delivery import DeviceRows
-from .. import arguments, common
+from .. import arguments, common, remarks
 from ..common import Device, Progress
 from ..points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
 from ..problem import RqaProblem
@@ -136,6 +136,9 @@ def recurrence_plot(
         parameters=image.parameters, grade=image.grade,
     )  # fmt: skip
     counts = OnDevice(arrays[0].array) if arrays else image.values
+    if not arrays:
+        black, rate = _shares(int(image.values.sum()), rows, columns, sweep.problem)
+        remarks.tell_of_links(black, rate, sweep.radii[0], threshold, radii[0], columns.given)
     return RecurrencePlot(counts, rows.n, columns.n, sweep.radii[0], record, _times(x, y, rows, columns))
 
 
@@ -236,6 +239,13 @@ def _sides(x: Any, y: Any, embedding: Embedding, options: common.Options) -> tup
         rows = points_of(y, "y", embedding)
         same_coordinates(columns, rows)
     return near_one(options.arithmetic, rows, columns)
+
+
+def _shares(points: int, rows: Points, columns: Points, problem: RqaProblem) -> tuple[float, float]:
+    """Shares of recurrent cells: off the main diagonal where there is one, and of all."""
+    n, m = (int(np.count_nonzero(side.complete)) for side in (rows, columns))
+    main = n if rows is columns and problem.inner is None else 0
+    return (points - main) / max(n * m - main, 1), points / max(n * m, 1)
 
 
 def _size(pixels: int | Sequence[int] | None, n_rows: int, n_columns: int) -> tuple[int, int]:
