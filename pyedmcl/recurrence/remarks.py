@@ -63,11 +63,25 @@ def tell_of_batch(batch: Any, threshold: str, names: Sequence[str]) -> None:
     shares = (points / np.maximum(cells, 1))[batch.places]
     for row in batch.rows_with_gaps:
         shares[row] = off_diagonal_rate(batch[row])
+    times = batch.asked.shape[1]
+    shares[np.isin(np.arange(len(batch)) // times, list(batch.failed))] = np.nan
     radii = list(batch.used.reshape(len(batch), -1)[:, -1])
     rates = batch.measure("RR")
     found = Found(shares, rates, smooth[batch.places], radii, batch.theiler)
-    of_rows = [name for name in names for _ in batch.radii]
-    _tell(found, threshold, list(batch.radii) * len(batch.x), [], of_rows)
+    _tell(found, threshold, batch.asked.reshape(len(batch), -1)[:, 0], [], Repeated(names, times))
+
+
+class Repeated:
+    """Names of series, by the rows of a batch."""
+
+    def __init__(self, names: Sequence[str], times: int) -> None:
+        self._names, self._times = names, times
+
+    def __len__(self) -> int:
+        return len(self._names) * self._times
+
+    def __getitem__(self, row: int) -> str:
+        return self._names[row // self._times]
 
 
 class Found(NamedTuple):
@@ -91,7 +105,7 @@ class Found(NamedTuple):
 
 
 def _tell(
-    found: Found, threshold: str, wanted: Sequence[Any], series: Sequence[NDArray[Any]], names: Sequence[str]
+    found: Found, threshold: str, wanted: Sequence[Any], series: Sequence[NDArray[Any]], names: Any
 ) -> None:
     if threshold == "recurrence_rate":
         tell_rates(found.rates, np.array(wanted), found.shares, found.radii, names)

@@ -48,7 +48,7 @@ class RqaPass:
 
 def passes_for(
     runner: Runner, problem: RqaProblem, convention: Convention, rows: Points, columns: Points, threshold: str,
-    radii: Sequence[Any], *, name: str = "radius", unit: str = "data",
+    radii: Sequence[Any], *, name: str = "radius", unit: str = "data", what: str | None = None,
 ) -> list[RqaPass]:  # fmt: skip
     """Sweeps that give a matrix for each radius, rate or number of neighbours.
 
@@ -69,8 +69,10 @@ def passes_for(
         The argument that held them.
     unit : str
         Of radii; see :mod:`pyedmcl.recurrence.units`.
+    what : str, optional
+        What messages call the series.
     """
-    what = "x" if name == "radius" else name.replace("radius_", "")
+    what = what or ("x" if name == "radius" else name.replace("radius_", ""))
     radii = scaled(list(radii), unit_of(unit, runner, problem, rows, columns, what), name)
     if threshold == "neighbours":
         return [
@@ -230,16 +232,26 @@ def _points_for(rate: float, cells: int) -> int:
     return points
 
 
-def _with_neighbours(
-    executor: Executor, problem: RqaProblem, rows: Points, columns: Points, k: int, name: str
-) -> RqaProblem:
-    window = problem.line_window
-    # Gaps may leave a point with fewer; it then recurs with all that it has.
-    most = int(cells_of_columns(np.ones(rows.n, bool), np.ones(columns.n, bool), window).min())
+def enough_cells(
+    k: int, n_rows: int, n_columns: int, theiler: int, *, symmetric: bool, name: str = "radius"
+) -> None:
+    """Refuse more neighbours than the points of a matrix have. Gaps may leave a point with fewer; it then recurs with
+    all that it has."""
+    window = max(theiler, 1) if symmetric else theiler
+    if k < min(n_rows, n_columns) - 2 * window:
+        return
+    most = int(cells_of_columns(np.ones(n_rows, bool), np.ones(n_columns, bool), window).min())
     if k > most:
         raise InputError(
             f"{name}={k!r}: a point has {most} neighbours at least outside the Theiler window; ask for fewer"
         )
+
+
+def _with_neighbours(
+    executor: Executor, problem: RqaProblem, rows: Points, columns: Points, k: int, name: str
+) -> RqaProblem:
+    window = problem.line_window
+    enough_cells(k, rows.n, columns.n, problem.theiler, symmetric=problem.symmetric, name=name)
     ranks = Ranks(executor, problem, rows.values, None if problem.symmetric else columns.values, window=window)
     try:
         cells = cells_of_columns(rows.complete, columns.complete, window)

@@ -21,6 +21,7 @@ Doubles = NDArray[np.float64]
 
 NORMALIZATIONS = ("zscore", "range")
 UNITS = ("data", "std", "range", "max_distance")
+SEARCHED = ("max_distance",)  # units that follow from all distances
 _SCALED = ("fixed", "corridor")  # thresholds whose numbers are radii
 
 
