@@ -28,7 +28,7 @@ from .table_remarks import Remark, remarks_on_size, remarks_on_table, remarks_on
 _MANY_TIES = 0.5  # of the values occur more than once ...
 _LEAST_SHARE = 0.01  # of the variance that a cycle explains; less is the wake of a few large values
 _FEW_VALUES = 0.1  # ... and there are so few different ones
-_FOR_ALL = ("constant", "gaps")  # remarks on a series that do not depend on what it is for
+_FOR_ALL = ("constant", "gaps", "ties")  # remarks on a series that do not depend on what it is for
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,8 +96,8 @@ def check(
         Recordings that stand one below the other, as for :func:`pyedmcl.xmap`: each is looked at by itself. What
         several have is said once, of the first, with the number of others.
     purpose : {"maps", "recurrence"}
-        What the table is for. Recurrence is about rows that come back: seasons, trends, copies and equal rows are what
-        it looks for, and not told.
+        What the table is for. Recurrence is about rows that come back: seasons, trends, copies and rows that are equal
+        to others are not told then.
     progress : callable or True, optional
         Called as ``progress(done, total, "series")``; True shows a bar.
 
@@ -165,6 +165,8 @@ def _for_recurrence(remark: Remark) -> Remark:
     text = remark.text
     if remark.code == "constant":
         text = "there is nothing but one value or gaps: all its rows recur with each other"
+    if remark.code == "ties":
+        text = text.partition(", and which")[0] + ", and recur whatever the radius is"
     if remark.code == "labels":
         text = text.partition(": tell")[0] + ": quantify each recording by itself, as 'rqa_batch' does by groups"
     return Remark(remark.code, remark.series, text)

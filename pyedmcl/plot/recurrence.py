@@ -22,6 +22,7 @@ _PANELS = (
 )
 _BARS = 64  # bars of a histogram; longer lines are put together in bins of equal width in the logarithm
 _DARKEST = 99.0  # percentile of the densities that is drawn black
+_GAP = "#e8d3a2"  # sand: neither near nor far
 _EVEN = 0.005  # share of an axis by which points may lie apart from even ones
 
 
@@ -86,9 +87,10 @@ def plot_image(
     across, up = _axis(times[1], columns), _axis(times[0], rows)
     ax = figure.add_subplot()
     dark = np.clip((values - white) / (black - white), 0.0, 1.0)
+    gaps = bool(np.isnan(values).any())
     image = ax.imshow(
         white + dark * (black - white),
-        cmap=colours("Greys" if white <= black else "Greys_r"),
+        cmap=colours("Greys" if white <= black else "Greys_r").with_extremes(bad=_GAP),
         vmin=min(white, black),
         vmax=max(white, black),
         origin="lower",
@@ -107,6 +109,7 @@ def plot_image(
     if label:
         beyond = bool(np.nanmax(values, initial=0.0) > max(white, black))
         extend = "max" if beyond else "neither"
+        label = f"{label} (gaps: sand)" if gaps else label
         figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label=label, extend=extend)
     return finished(figure, path, dpi=dpi)
 

@@ -131,21 +131,21 @@ def tell_shares(
     shares: NDArray[np.float64], radii: Sequence[Any], series: Sequence[NDArray[Any]], names: Sequence[str]
 ) -> None:
     """Warn of shares of recurrent cells below 0.1 % or above 50 %, main diagonals left out."""
-    instead = "threshold='recurrence_rate', radius=0.05 sets the rate, and radius_unit='std', radius=0.2 the scale"
+    instead = "Try threshold='recurrence_rate' with radius=0.05, or radius_unit='std' with radius=0.2"
     few, many = (np.flatnonzero(which) for which in (shares < _FEW, shares > _MANY))
     if few.size:
         at = int(few[0])
         warn(
             f"{_of(few, names)}{shares[at]:.2g} of the pairs recur at radius {_radius(radii[at])}, less than 0.1 %: "
-            f"hardly any lines are left, and what follows from them says little. Take a larger radius; {instead}",
+            f"the radius is too small for lines, and what follows from the few that are left says little. {instead}",
             RecurrenceWarning,
         )  # fmt: skip
     if many.size:
         at = int(many[0])
         warn(
             f"{_of(many, names)}{shares[at]:.4g} of the pairs recur at radius {_radius(radii[at])}, more than 50 %: "
-            f"nearly all cells are on lines, whatever the dynamics are{_stray(series)}. Take a smaller radius (one in "
-            f"per cent is given as a share, 0.25 for 25 %); {instead}", RecurrenceWarning,
+            f"nearly all cells are on lines, whatever the dynamics are{_stray(series)}. The radius is too large (one "
+            f"in per cent is given as a share, 0.25 for 25 %). {instead}", RecurrenceWarning,
         )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..io.labels import Label
 from ..io.result import Result
 from .measures import MEASURE_LABELS, SHORT_NAMES
 from .result import RecurrenceResult, labelled_frame
@@ -44,7 +45,7 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     True
     """
 
-    column_labels: ClassVar = MEASURE_LABELS
+    column_labels: ClassVar = {"time": Label("", "the middle of the window"), **MEASURE_LABELS}
 
     results: tuple[RecurrenceResult, ...]
     label: str

@@ -127,7 +127,10 @@ def test_check_for_recurrence_knows_headers_and_blinks_and_nothing_of_maps():
     assert [one.code for one in pyedmcl.check(pupil, purpose="recurrence").remarks] == ["gap-code"]
     wave = np.sin(2 * np.pi * np.arange(1000) / 50).round(6)
     walk = np.cumsum(NOISE)
-    for sound in (wave, walk, CODES, np.column_stack([wave, wave]), np.arange(100.0), NOISE):
+    (remark,) = pyedmcl.check(CODES, purpose="recurrence").remarks
+    assert remark.code == "ties" and remark.text.endswith("many states are equal, and recur whatever the radius is")
+    drifting = np.sin(np.arange(1000) * 0.37)
+    for sound in (drifting, walk, np.column_stack([drifting, drifting]), np.arange(100.0), NOISE):
         assert pyedmcl.check(sound, purpose="recurrence").remarks == ()
     assert pyedmcl.check(wave).remarks != ()
     assert "skill" not in str(pyedmcl.check(np.ones(50), purpose="recurrence"))
