@@ -74,7 +74,7 @@ Normalize = Annotated[
 RadiusUnit = Annotated[
     str,
     typer.Option(
-        "--radius-unit", metavar="data|std|range|max_distance", help="What --radius is a multiple of.",
+        "--radius-unit", metavar="data|std|range|max_distance|mean_distance", help="What --radius is a multiple of.",
         rich_help_panel=_STATES,
     ),
 ]  # fmt: skip

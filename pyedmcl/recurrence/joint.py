@@ -69,7 +69,7 @@ def joint_rqa(
     theiler, lmin, vmin, wmin, convention, threshold, normalize, state, embedded, dtype, exact, tile, regular, progress,
     checkpoint, join, part, device, client, tune
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
-    radius_unit : {"data", "std", "range", "max_distance"}
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
         As for :func:`pyedmcl.rqa`: ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
 
     Returns

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..jobs.runner import LocalRunner
 from .cells import cells_of_columns, cells_within
 from .conventions import Convention
 from .metrics import metric_named
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..jobs.runner import Runner
 
 
+_PIXELS = 64  # in whose squares distances are added
 _LEAST = 5e-324  # the smallest number above 0, which is no radius
 
 
@@ -73,7 +75,8 @@ def passes_for(
         What messages call the series.
     """
     what = what or ("x" if name == "radius" else name.replace("radius_", ""))
-    radii = scaled(list(radii), unit_of(unit, runner, problem, rows, columns, what), name)
+    pairs = convention.mean_of_pairs
+    radii = scaled(list(radii), unit_of(unit, runner, problem, rows, columns, what, pairs=pairs), name)
     if threshold == "neighbours":
         return [
             RqaPass(_with_neighbours(runner.executor, problem, rows, columns, k, name), (math.nan,), (at,))
@@ -91,8 +94,9 @@ def passes_for(
 
 
 def unit_of(
-    unit: str, runner: Runner, problem: RqaProblem, rows: Points, columns: Points, what: str = "x"
-) -> float:
+    unit: str, runner: Runner, problem: RqaProblem, rows: Points, columns: Points, what: str = "x", *,
+    pairs: bool = True,
+) -> float:  # fmt: skip
     """How long the unit of a radius is, in that of the data.
 
     Parameters
@@ -100,13 +104,15 @@ def unit_of(
     unit : str
         One of :data:`UNITS`.
     runner : Runner
-        The largest distance is searched on its own device.
+        Distances are searched, and added, on its own device.
     problem : RqaProblem
         Without radii.
     rows, columns : Points
         The same object for one series with itself.
     what : str
         What messages call the series.
+    pairs : bool
+        The mean distance of one series is that of different points.
 
     Raises
     ------
@@ -117,6 +123,8 @@ def unit_of(
         return 1.0
     if unit == "max_distance":
         length = largest_distance(runner.executor, problem, rows, columns)
+    elif unit == "mean_distance":
+        length = mean_distance(runner.executor, problem, rows, columns, pairs=pairs)
     elif metric_named(problem.metric).prepare is not None:
         raise InputError(
             f"radius_unit={unit!r} contradicts metric={problem.metric!r}, whose distances do not grow with the data; "
@@ -147,6 +155,31 @@ def largest_distance(executor: Executor, problem: RqaProblem, rows: Points, colu
     finally:
         ranks.release()
     return math.ldexp(float(metric_named(problem.metric).radius_of(np.float64(limit))), problem.exponent)
+
+
+def mean_distance(
+    executor: Executor, problem: RqaProblem, rows: Points, columns: Points, *, pairs: bool = True
+) -> float:
+    """The mean distance of all points of the rows and all of the columns, in the unit of the data; of one series of
+    different points (``pairs``), or of all. Distances are added as integers, so that it is the same on every device."""
+    from .image.problem import image_problem
+    from .image.render import rendered
+
+    n, m = int(np.count_nonzero(rows.complete)), int(np.count_nonzero(columns.complete))
+    cells = n * (n - 1) if problem.symmetric and pairs else n * m
+    if not cells:
+        return math.nan
+    whole = replace(
+        problem, n_rows=rows.n, n_columns=columns.n, dtype=problem.arithmetic, exact=False, radii=(), inner=None
+    )
+    pixels = min(rows.n, _PIXELS), min(columns.n, _PIXELS)
+    drawn = image_problem(
+        whole, rows.values, None if problem.symmetric else columns.values, pixels=pixels, mean=True,
+        exponent=problem.exponent,
+    )  # fmt: skip
+    means = rendered(LocalRunner([executor]), drawn).values
+    sums = np.where(np.isnan(means), 0.0, means) * np.outer(*drawn.complete_points(0, pixels[0]))
+    return math.fsum(sums.ravel().tolist()) / cells
 
 
 def _limits_of_rates(

@@ -20,8 +20,8 @@ from ..errors import InputError
 Doubles = NDArray[np.float64]
 
 NORMALIZATIONS = ("zscore", "range")
-UNITS = ("data", "std", "range", "max_distance")
-SEARCHED = ("max_distance",)  # units that follow from all distances
+UNITS = ("data", "std", "range", "max_distance", "mean_distance")
+SEARCHED = ("max_distance", "mean_distance")  # units that follow from all distances
 _SCALED = ("fixed", "corridor")  # thresholds whose numbers are radii
 
 
