@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from pyedmcl.reference.rqa import compared, network
 N = 70  # no multiple of a vector: the cells behind the last whole one are computed by other code
 
 
-class _Seen(Exception):
+class SeenError(Exception):
     pass
 
 
@@ -80,21 +81,22 @@ def test_the_texts_of_kernels_do_not_grow_with_the_coordinates(one_device, monke
     def noted(executor, spec, values, entry=None):
         text = build_text(spec, values, executor.info)
         lengths.setdefault((spec.name, entry), {})[values.get("m")] = len(text)
-        raise _Seen
+        raise SeenError
 
     for d in (33, 768):
         x = np.zeros((20, d))
+        options = {"radius": 0.5, "device": one_device}
         calls = {
-            ranks: lambda: pyedmcl.rqa(x, radius=0.1, threshold="recurrence_rate", device=one_device),
-            network_problem: lambda: pyedmcl.recurrence_network(x, radius=1.0, device=one_device),
-            windows: lambda: pyedmcl.windowed_rqa(x, 10, 5, radius=1.0, device=one_device),
-            batch_sweep: lambda: pyedmcl.rqa_batch([x], radius=1.0, device=one_device),
-            image_sweep: lambda: pyedmcl.recurrence_plot(x, radius=1.0, device=one_device),
+            ranks: partial(pyedmcl.rqa, x, threshold="recurrence_rate", **options),
+            network_problem: partial(pyedmcl.recurrence_network, x, **options),
+            windows: partial(pyedmcl.windowed_rqa, x, 10, 5, **options),
+            batch_sweep: partial(pyedmcl.rqa_batch, [x], **options),
+            image_sweep: partial(pyedmcl.recurrence_plot, x, **options),
         }
         for module, call in calls.items():
             with monkeypatch.context() as patch:
                 patch.setattr(module, "build", noted)
-                with pytest.raises(_Seen):
+                with pytest.raises(SeenError):
                     call()
     assert len(lengths) == 5
     assert all(found[768] - found[33] < 50 for found in lengths.values())

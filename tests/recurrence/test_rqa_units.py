@@ -148,7 +148,8 @@ def test_mean_distance(device, case, convention):
     x = {"large": x * 1e200, "small": x * 1e-200, "offset": x + 1e9, "long": series(1111, 8)}.get(case, x)
 
     def points(values):
-        return np.concatenate([values[e * 2 : len(values) - 4 + e * 2].reshape(len(values) - 4, -1) for e in range(3)], 1)
+        n = len(values) - 4
+        return np.concatenate([values[e : n + e].reshape(n, -1) for e in (0, 2, 4)], axis=1)
 
     first = points(x)
     first = first[~np.isnan(first).any(axis=1)]
