@@ -240,3 +240,34 @@ def measure_curves(
     if title:
         panels[0].set_title(title, fontsize=11)
     return finished(figure, path, dpi=dpi)
+
+
+def lag_curve(
+    profile: Any, path: PathLike | None = None, *, several: int = 1, title: str | None = None, dpi: int = 150
+) -> Any:
+    """A lag profile with the band of its surrogates.
+
+    Parameters
+    ----------
+    profile : LagProfile
+        Of one dyad, or the mean of ``several``.
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = new_figure(6.4, 3.8)
+    ax = figure.add_subplot()
+    if profile.surrogates is not None:
+        (low,), (high,) = profile.band
+        ax.fill_between(profile.lags, low, high, color="#9aa5ab", alpha=0.35, linewidth=0,
+                        label=f"{profile.level:.0%} of surrogates at each lag")  # fmt: skip
+        ax.legend(fontsize=8, frameon=False)
+    ax.plot(profile.lags, profile.rate[0], color="#21526b", linewidth=1.4)
+    ax.axvline(0, color="#777777", linewidth=0.6)
+    ax.set_xlabel("lag (rows): y leads < 0 < x leads")
+    ax.set_ylabel("recurrence rate" if several == 1 else f"recurrence rate, mean of {several:,}")
+    ax.set_title(title or f"highest at lag {profile.max_lag[0]}", fontsize=11)
+    return finished(figure, path, dpi=dpi)

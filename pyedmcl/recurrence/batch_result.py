@@ -151,6 +151,14 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
         gaps = self.x.gaps() if self.x is self.y else self.x.gaps() | self.y.gaps()
         return np.flatnonzero(np.repeat(gaps, self.asked.shape[1])).tolist()
 
+    def lag_profile(self, lags: int | None = None) -> Any:
+        """The lag profile of each row, as :meth:`RecurrenceResult.lag_profile`."""
+        from .profile import profile_of
+
+        times = self.asked.shape[1]
+        labels = {name: tuple(np.repeat(np.array(values, object), times)) for name, values in self.labels.items()}
+        return profile_of(self, lags, labels, self.provenance)
+
     def with_minimum(self, *, lmin: int | None = None, vmin: int | None = None, wmin: int | None = None) -> RqaBatch:
         """The same matrices with other least lengths of lines; nothing is computed anew on a device."""
         return replace(

@@ -88,9 +88,10 @@ def rqa(
     radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
         What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
         largest, or the mean, distance of two points. All are those of the values that are compared, hence after
-        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is the root of the
-        mean variance of all columns and "range" the largest range. The result's ``radius`` is in the unit of the data
-        (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data" only.
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only.
     state : sequence of str or int, optional
         Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
     embedded : bool

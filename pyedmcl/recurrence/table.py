@@ -99,6 +99,12 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
         timed: dict[str, Any] = {} if self.time is None else {"time": self.time}
         return labelled_frame({**timed, **columns}, self.label, labels)
 
+    def lag_profile(self, lags: int | None = None) -> Any:
+        """The lag profile of each matrix, as :meth:`RecurrenceResult.lag_profile`: of windows, who leads when."""
+        from .profile import profile_of
+
+        return profile_of(self.results, lags, {self.label: self.labels}, self.provenance)
+
     def plot(self, path: str | None = None, *, names: Sequence[str] = ("RR", "DET", "LAM", "ENTR")) -> Any:
         """Measures over the label, or the time of the windows; saved to ``path`` if given. Needs matplotlib."""
         from ..plot.recurrence import measure_curves
