@@ -21,6 +21,7 @@ from .batch_labels import Labelled, labelled
 from .batch_problem import BatchProblem
 from .batch_result import RqaBatch
 from .batch_sides import Side, near_one, side_of
+from .categories import coded
 from .common import Device, Options, Progress
 from .metrics import metric_named
 from .points import Embedding, embedding_of, points_of
@@ -133,6 +134,7 @@ def rqa_batch(
     >>> len(batch), batch.measure("DET").shape
     (8, (8,))
     """
+    series, y = coded(radius if threshold == "fixed" else 0.5, series, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
 from . import arguments, common, remarks
+from .categories import coded
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, near_one, points_of
 from .problem import RqaProblem
@@ -100,6 +101,7 @@ def joint_rqa(
     >>> 0 < result.recurrence_rate < 0.2
     True
     """
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

@@ -16,6 +16,7 @@ from ..io.optional import need
 from ..io.result import Result, brief
 from ..jobs.function import public_function
 from . import arguments, common, remarks
+from .categories import coded
 from .common import Device, Progress
 from .conventions import CONVENTIONS
 from .network_problem import NetworkProblem, links_of, list_links
@@ -211,6 +212,7 @@ def recurrence_network(
     >>> result.degree.shape
     (492,)
     """
+    (x,) = coded(radius if threshold == "fixed" else 0.5, x)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention="pyrqa" if strict else "crqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,

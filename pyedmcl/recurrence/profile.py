@@ -26,6 +26,7 @@ from ..launch.progress import report_progress
 from .arguments import correlation_time
 from .batch import rqa_batch
 from .batch_result import RqaBatch
+from .categories import coded
 from .common import Device, Progress
 from .counts import Counts
 from .metrics import metric_named
@@ -278,6 +279,7 @@ def lag_profile(
     level = real("level", level, "a number in (0, 1)", lambda share: 0 < share < 1)
     if seed is not None:
         seed = integer("seed", seed, 0)
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     single = not isinstance(x, (list, tuple, Mapping)) or np.ndim(next(iter(x), 0)) == 0
     batch = rqa_batch(
         [x] if single else x, [y] if single else y, m=m, tau=tau, radius=radius, metric=metric, theiler=0,

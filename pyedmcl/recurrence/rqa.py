@@ -7,6 +7,7 @@ from typing import Any
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
 from . import arguments, common, remarks
+from .categories import coded
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, near_one, points_of, same_coordinates
 from .result import RecurrenceResult
@@ -164,6 +165,7 @@ def rqa(
     >>> [r.recurrence_rate for r in pyedmcl.rqa(x, m=2, tau=8, radius=[0.1, 0.2])][1] == result.recurrence_rate
     True
     """
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

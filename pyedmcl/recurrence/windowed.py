@@ -18,6 +18,7 @@ from . import arguments, common, remarks
 from .batch_counts import BatchCounts
 from .batch_problem import BatchProblem
 from .batch_sides import Side
+from .categories import coded
 from .common import Device, Options, Progress
 from .counts import Counts
 from .points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
@@ -114,6 +115,7 @@ def windowed_rqa(
     >>> len(table)
     4
     """
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

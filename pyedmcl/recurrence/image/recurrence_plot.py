@@ -14,6 +14,7 @@ from ...jobs.device_results import arrays_of, runner_at
 from ...jobs.function import public_function
 from ...launch.delivery import DeviceRows
 from .. import arguments, common, remarks
+from ..categories import coded
 from ..common import Device, Progress
 from ..points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
 from ..problem import RqaProblem
@@ -105,6 +106,7 @@ def recurrence_plot(
     >>> result.density.shape
     (100, 100)
     """
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,
