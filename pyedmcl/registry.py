@@ -76,7 +76,7 @@ RESULTS = {
     "RecurrencePlot": "recurrence.image.plots",
     "DistancePlot": "recurrence.image.plots",
     "RqaBatch": "recurrence.batch_result",
-    "LagProfile": "recurrence.profile",
+    "LagProfile": "recurrence.profile_result",
     "RecurrenceTable": "recurrence.table",
     "RecurrenceNetwork": "recurrence.network",
     "RecurrenceResult": "recurrence.result",

@@ -153,7 +153,7 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
 
     def lag_profile(self, lags: int | None = None) -> Any:
         """The lag profile of each row, as :meth:`RecurrenceResult.lag_profile`."""
-        from .profile import profile_of
+        from .profile_result import profile_of
 
         times = self.asked.shape[1]
         labels = {name: tuple(np.repeat(np.array(values, object), times)) for name, values in self.labels.items()}

@@ -110,8 +110,8 @@ class RecurrenceResult(Measures, Result):
 
     def lag_profile(self, lags: int | None = None) -> Any:
         """The recurrence rate of each diagonal up to ``lags`` to either side, by the lag of y after x: a
-        :class:`pyedmcl.recurrence.profile.LagProfile`. Cells that a Theiler window leaves out do not recur."""
-        from .profile import profile_of
+        :class:`pyedmcl.recurrence.profile_result.LagProfile`. Cells that a Theiler window leaves out do not recur."""
+        from .profile_result import profile_of
 
         return profile_of([self], lags, {}, self.provenance)
 

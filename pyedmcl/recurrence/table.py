@@ -101,7 +101,7 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
 
     def lag_profile(self, lags: int | None = None) -> Any:
         """The lag profile of each matrix, as :meth:`RecurrenceResult.lag_profile`: of windows, who leads when."""
-        from .profile import profile_of
+        from .profile_result import profile_of
 
         return profile_of(self.results, lags, {self.label: self.labels}, self.provenance)
 
