@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .recurrence.joint import joint_rqa as joint_rqa
     from .recurrence.mutual_information import mutual_information as mutual_information
     from .recurrence.network import recurrence_network as recurrence_network
+    from .recurrence.profile import lag_profile as lag_profile
     from .recurrence.rqa import rqa as rqa
     from .recurrence.windowed import windowed_rqa as windowed_rqa
     from .reporting.report import report as report

@@ -30,6 +30,10 @@ class ReadingWarning(PyedmclWarning):
     """Something in the data was taken in one of several ways, or left out; the message says what and where."""
 
 
+class RecurrenceWarning(PyedmclWarning):
+    """A recurrence matrix is nearly empty or nearly full, or not what was asked for."""
+
+
 class InputError(PyedmclError, ValueError):
     """Data or a parameter cannot be used; the message names it and says what is needed."""
 

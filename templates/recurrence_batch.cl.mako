@@ -47,9 +47,12 @@
 ## ---- end of parameters ----
 <%namespace name="group" file="recurrence_batch_group.mako"/>
 <%namespace name="vectors" file="recurrence_batch_vectors.mako"/>
+<%
+looped = m > 32  # more coordinates are not written out, but read in a loop, which compiles as fast for any number
+%>\
 ## 32 cells of each of some columns: word.
 <%def name="cells()">\
-%for e in range(m):
+%for e in range(0 if looped else m):
       const realv x${e} = LOADV(x + a + ${f"{e} * (size_t)step_x" if e else "0"});
 %endfor
 %if lanes == 1:
@@ -61,7 +64,14 @@
       for (int b = 0; b < 32; ++b) {
         global const real* at = y + 32 * j + b;
         realv s = 0;
-%for e in range(m):
+%if looped:
+        EACH_COORDINATE(e, ${m}) {
+          const realv d = LOADV(x + a + e * (size_t)step_x) - (realv)(at[e * (size_t)step_y]);
+          const realv q = TERM(d);
+          s = JOIN_OR_NAN(s, q);
+        }
+%endif
+%for e in range(0 if looped else m):
         {
           const realv d = x${e} - (realv)(at[${f"{e} * (size_t)step_y" if e else "0"}]);
           const realv q = TERM(d);
@@ -81,6 +91,9 @@
 #define METRIC ${metric}
 #include "column_runs.clh"
 #include "metric.clh"
+%if looped:
+#include "coordinates.clh"
+%endif
 #include "transpose.clh"
 #define WG ${wg}
 #define SPARES ${lanes if lanes > 1 else 0}

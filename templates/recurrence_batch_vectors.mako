@@ -33,11 +33,12 @@ static void screen_bits(global const real* x, global const real* y, const int st
   const float16 low = (float)limits[2], high = (float)limits[3]${", inner_low = (float)limits[4], inner_high = (float)limits[5]" if corridor else ""};
 <%
 step = {"x": "step_x", "y": "step_y"} if not embedded else {"x": "pitch", "y": "pitch"}
+looped = m > 32  # as in recurrence_batch
 %>
   for (int j = 0; 32 * j < n_b; ++j) {
     const uint within = ones(n_b - 32 * j);
     for (int a = 0; a < ${"32 * (j + 1)" if symmetric else "stride"}; a += 16) {
-%for e in range(m):
+%for e in range(0 if looped else m):
       const float16 x${e} = vload16(0, x32 + a + ${e} * ${step["x"]});
 %endfor
       uint16 word = 0, perhaps = 0, bit = 1;  // cells that surely are recurrent, those that may be, and the cell at work
@@ -45,7 +46,14 @@ step = {"x": "step_x", "y": "step_y"} if not embedded else {"x": "pitch", "y": "
       for (int b = 0; b < 32; ++b) {
         global const float* at = y32 + 32 * j + b;
         float16 s;
-%for e in range(m):
+%if looped:
+        EACH_COORDINATE(e, ${m}) {
+          const float16 d = vload16(0, x32 + a + (size_t)e * ${step["x"]}) - at[(size_t)e * ${step["y"]}];
+          const float16 q = TERM(d);
+          s = e ? JOIN_OR_NAN(s, q) : q;
+        }
+%endif
+%for e in range(0 if looped else m):
         {
           const float16 d = x${e} - at[${e} * ${step["y"]}];
           const float16 q = TERM(d);

@@ -69,6 +69,8 @@
 <%
 terms = 32 + (m - 1) * tau  # of a word
 shared = not embedded and terms <= most_shared
+looped = m > 32
+each_coordinate = f"EACH_COORDINATE(e, {m})" if looped else f"for (int e = 0; e < {m}; ++e)"
 reach = 0 if embedded else (m - 1) * tau  # how far a point's coordinates lie behind its first one
 # The sign of a difference tells on which side of a limit a sum lies: a subtraction and a shift make a bit. That is less than
 # a comparison, a selection and an OR where work-items are scalar, and it needs cells in descending order, one limit each.
@@ -88,6 +90,9 @@ held_words = 16 if several else words  # words of a work-item that are transpose
 #define WORDS ${words}
 #define METRIC ${metric}
 #include "metric.clh"
+%if looped:
+#include "coordinates.clh"
+%endif
 %if transposed:
 #include "transpose.clh"
 %endif
@@ -152,7 +157,7 @@ ${decide.functions()}
 </%def>
 <%def name="joined_directly()">
       realv s = 0;
-      for (int e = 0; e < ${m}; ++e) {
+      ${each_coordinate} {
 %if embedded:
         realv q = px[e * XS + b] - LOADV(py + e * YS + b);
 %else:

@@ -7,14 +7,17 @@
 <%def name="functions()">
 // One cell in float64, as the definition says: what is compared with the limits. x and y are at the first coordinate of the
 // two points; the others follow a stride apart where points are embedded, and tau rows apart where they are lags of a series.
+<%
+each_coordinate = f"EACH_COORDINATE(e, {m})" if m > 32 else f"for (int e = 0; e < {m}; ++e)"
+%>\
 double exact_cell(global const double* restrict x, global const double* restrict y, const int x_stride,
                   const int y_stride) {
   double s = 0;
 %if embedded:
-  for (int e = 0; e < ${m}; ++e) {
+  ${each_coordinate} {
     const double d = x[(size_t)e * x_stride] - y[(size_t)e * y_stride];
 %else:
-  for (int e = 0; e < ${m}; ++e) {
+  ${each_coordinate} {
     const double d = x[e * ${tau}] - y[e * ${tau}];
 %endif
     const double q = TERM(d);

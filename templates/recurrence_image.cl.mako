@@ -61,6 +61,8 @@
 columns = lanes * vectors            # of a work-item
 width = wg * columns                 # of a group
 halo = 0 if embedded else (m - 1) * tau  # values behind a point's first one that its other coordinates reach
+looped = m > 32  # more coordinates are not written out, but read in a loop, which compiles as fast for any number
+each_coordinate = f"EACH_COORDINATE(e, {m})" if looped else f"for (int e = 0; e < {m}; ++e)"
 mean = mode == "mean"
 sweeps = 2 if exact else 1           # an exact sweep compares with both ends of a guard band
 limits = [f"limit{s}" for s in range(sweeps)] + ([f"inner{s}" for s in range(sweeps)] if corridor else [])
@@ -74,6 +76,12 @@ def row_at(e):
     if staged:
         return f"xs[{e * tile} + r]" if embedded else f"xs[r + {e * tau}]"
     return f"rows[(size_t){e} * row_stride + i0 + r]" if embedded else f"rows[i0 + r + {e * tau}]"
+
+# Coordinate e, a variable, of row r.
+if staged:
+    coordinate_of_row = f"xs[e * {tile} + r]" if embedded else f"xs[r + e * {tau}]"
+else:
+    coordinate_of_row = "rows[(size_t)e * row_stride + i0 + r]" if embedded else f"rows[i0 + r + e * {tau}]"
 
 def of(name, v):
     """A limit, for vector v of columns."""
@@ -90,6 +98,9 @@ def below_outer_only(v, sweep):
 %endif
 #define METRIC ${metric}
 #include "metric.clh"
+%if looped:
+#include "coordinates.clh"
+%endif
 %if exact and not listed:
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 %endif
@@ -110,7 +121,7 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
   int count = 0;
   for (int r = 0; r < n; ++r) {
     double a = 0;
-    for (int e = 0; e < ${m}; ++e) {
+    ${each_coordinate} {
 %if embedded:
       const double d = rows64[(size_t)e * row_stride + i0 + r] - columns64[(size_t)e * column_stride + j];
 %else:
@@ -132,7 +143,7 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
 
 ## A work-item's columns, and their limits where they have their own, in registers.
 <%def name="load_columns()">
-%for e in range(m):
+%for e in range(0 if looped else m):
 %for v in range(vectors):
   const realv y${v}_${e} = LOADV(columns + ${f"(size_t){e} * column_stride" if embedded else e * tau} + j + ${v * lanes});
 %endfor
@@ -149,7 +160,10 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
 ## Global to local memory: n rows of a tile with what lies behind a point's first coordinate; beyond them nothing is near.
 <%def name="stage_rows()">
       for (int s = lid; s < ${tile if embedded else tile + halo}; s += ${wg}) {
-%for e in range(m if embedded else 1):
+%if embedded and looped:
+        for (int e = 0; e < ${m}; ++e) xs[s + e * ${tile}] = s < n ? rows[(size_t)e * row_stride + i0 + s] : (real)INFINITY;
+%endif
+%for e in range((0 if looped else m) if embedded else 1):
         xs[s${f" + {e * tile}" if e else ""}] = s < n + ${halo} ? rows[${f"(size_t){e} * row_stride + " if e else ""}i0 + s] : (real)INFINITY;
 %endfor
       }
@@ -161,7 +175,20 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
 ## 1. Row r of the tile against all columns of the work-item.
 <%def name="sweep_row()">
         realv d, ${", ".join(f"a{v}" for v in range(vectors))};
-%for e in range(m):
+%if looped:
+        EACH_COORDINATE(e, ${m}) {
+          const real x = ${coordinate_of_row};
+%for v in range(vectors):
+          d = x - LOADV(columns + ${"(size_t)e * column_stride" if embedded else f"e * {tau}"} + j + ${v * lanes});
+%if fused:
+          a${v} = e ? JOIN_FUSED(a${v}, d) : TERM(d);
+%else:
+          d = TERM(d); a${v} = e ? JOIN(a${v}, d) : d;
+%endif
+%endfor
+        }
+%endif
+%for e in range(0 if looped else m):
         {
           const real x = ${row_at(e)};
 %for v in range(vectors):

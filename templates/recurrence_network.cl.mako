@@ -22,9 +22,15 @@
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   wg      work-items of a group, a word each (8 16 32 64 128 256; 16, 64)
 ## ---- end of parameters ----
+<%
+looped = m > 32  # more coordinates are not written out, but read in a loop, which compiles as fast for any number
+%>
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
 #include "metric.clh"
+%if looped:
+#include "coordinates.clh"
+%endif
 
 // bits[row * words + w], bit b: nodes row and 32 w + b are linked, that is, at least window apart in time and closer
 // than limit${"" if strict else ", or as close"}. A work-item makes a word.
@@ -33,14 +39,26 @@ void recurrence_network(global const real* restrict x, global uint* restrict bit
                         const int words, const int window, const real limit) {
   const int w = get_global_id(0), i = row_begin + get_global_id(1);
   if (w >= words) return;
+%if looped:
+  global const real* restrict mine = x + (size_t)i * ${stride};
+%else:
 %for e in range(m):
   const real x${e} = x[(size_t)i * ${stride} + ${e * step}];
 %endfor
+%endif
   uint word = 0;
   const int end = min(32, n - 32 * w);
   for (int b = 0; b < end; ++b) {
     const int j = 32 * w + b;
     real s = 0;
+%if looped:
+    global const real* restrict other = x + (size_t)j * ${stride};
+    EACH_COORDINATE(e, ${m}) {
+      const real d = mine[(size_t)e * ${step}] - other[(size_t)e * ${step}];
+      const real q = TERM(d);
+      s = JOIN_OR_NAN(s, q);
+    }
+%else:
 %for e in range(m):
     {
       const real d = x${e} - x[(size_t)j * ${stride} + ${e * step}];
@@ -48,6 +66,7 @@ void recurrence_network(global const real* restrict x, global uint* restrict bit
       s = JOIN_OR_NAN(s, q);
     }
 %endfor
+%endif
     const int apart = i > j ? i - j : j - i;
     word |= (uint)(s ${"<" if strict else "<="} limit && apart >= window) << b;
   }

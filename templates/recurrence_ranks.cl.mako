@@ -30,13 +30,27 @@
 ##   candidates  limits counted at once; more mean fewer sweeps (7 15 31; 15, 15)
 ##   next        distances of a column that the last sweep sorts (1 4 8 16; 8, 8)
 ## ---- end of parameters ----
+<%
+looped = m > 32  # more coordinates are not written out, but read in a loop, which compiles as fast for any number
+%>
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
 #include "metric.clh"
+%if looped:
+#include "coordinates.clh"
+%endif
 
 ## s: what is compared, of a row and the column.
 <%def name="distance(row)">
       real s = 0;
+%if looped:
+      global const real* restrict row = x + (size_t)(${row}) * ${stride};
+      EACH_COORDINATE(e, ${m}) {
+        const real d = row[(size_t)e * ${step}] - column[(size_t)e * ${step}];
+        const real q = TERM(d);
+        s = JOIN_OR_NAN(s, q);
+      }
+%else:
 %for e in range(m):
       {
         const real d = x[(size_t)(${row}) * ${stride} + ${e * step}] - y${e};
@@ -44,6 +58,7 @@
         s = JOIN_OR_NAN(s, q);
       }
 %endfor
+%endif
 </%def>
 
 ## Opens two loops: over rows above the window (side 0, left out if lower) and below it, and s is the distance of each.
@@ -59,9 +74,13 @@ ${distance("i")}
 
 ## The coordinates of column j.
 <%def name="column()">
+%if looped:
+  global const real* restrict column = y + (size_t)j * ${stride};
+%else:
 %for e in range(m):
   const real y${e} = y[(size_t)j * ${stride} + ${e * step}];
 %endfor
+%endif
 </%def>
 
 // counts[c * n_columns + column - column_begin] grows by the cells at or below limit c, which is

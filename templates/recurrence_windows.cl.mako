@@ -34,21 +34,39 @@
 ##   wg           work-items of a group that evaluates cells (8 16 32 64 128 256; 16, 64)
 ##   counting_wg  work-items that count a window's lines (1 32 64 128 256; 1, 128)
 ## ---- end of parameters ----
+<%
+looped = m > 32  # more coordinates are not written out, but read in a loop, which compiles as fast for any number
+%>
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
 #include "column_runs.clh"
 #include "metric.clh"
+%if looped:
+#include "coordinates.clh"
+%endif
 
 ## The coordinates of a point.
 <%def name="point(name, at)">
+%if looped:
+  global const real* restrict ${name} = x + (size_t)(${at}) * ${stride};
+%else:
 %for e in range(m):
   const real ${name}${e} = x[(size_t)(${at}) * ${stride} + ${e * step}];
 %endfor
+%endif
 </%def>
 
 ## recurs: whether the cell of the point y* and the point at is recurrent.
 <%def name="cell(at)">
     real s = 0;
+%if looped:
+    global const real* restrict other = x + (size_t)(${at}) * ${stride};
+    EACH_COORDINATE(e, ${m}) {
+      const real d = y[(size_t)e * ${step}] - other[(size_t)e * ${step}];
+      const real q = TERM(d);
+      s = JOIN_OR_NAN(s, q);
+    }
+%else:
 %for e in range(m):
     {
       const real d = y${e} - x[(size_t)(${at}) * ${stride} + ${e * step}];
@@ -56,6 +74,7 @@
       s = JOIN_OR_NAN(s, q);
     }
 %endfor
+%endif
     const uint recurs = s ${"<" if strict else "<="} outer && s ${">" if strict else ">="} inner;
 </%def>
 

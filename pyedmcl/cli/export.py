@@ -47,7 +47,7 @@ def export(
     if other is not None:
         if output is None:
             raise typer.BadParameter("-o FILE is needed; only the pairs of a map of 'pyedmcl xmap' can be printed")
-        what, rows = write(other, output)
+        what, rows = write(other, output, edges=edges, top=top)
         size = "" if rows is None else f", {rows:,} rows"
         talk.summary(f"{output}: the {what} of a {type(other).__name__}{size}")
         talk.document({"output": str(output), "kind": type(other).__name__, "rows": rows})

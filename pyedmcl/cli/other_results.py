@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .exits import running
 
 _TABLES = (".csv", ".tsv", ".json", ".parquet")
 _ARRAYS = (".nc",)
@@ -37,6 +38,13 @@ def other_result(path: Path) -> Any:
         raise
 
 
+def given(name: str) -> bool:
+    """Whether an option stands in the command line."""
+    context = running()
+    source = None if context is None else context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def draw(
     result: Any, output: Path, *, network: bool, options: dict[str, Any], title: str | None, dpi: int,
     cluster: bool = False,
@@ -55,6 +63,9 @@ def draw(
     if picture is None:
         raise InputError(f"a {kind} has no {'network' if network else 'picture'}")
     taken = inspect.signature(picture).parameters
+    unused = [name for name in options if name not in taken and given(name)]
+    if unused:
+        raise InputError(f"{unused[0]}=: the picture of a {kind} has none; leave it out")
     options = {name: value for name, value in options.items() if name in taken}
     if cluster:
         if "cluster" not in taken:
@@ -64,8 +75,8 @@ def draw(
     return kind
 
 
-def write(result: Any, output: Path) -> tuple[str, int | None]:
-    """Write the table, graph or arrays of a result, as the suffix asks; says what, and rows of a table.
+def write(result: Any, output: Path, *, edges: bool = False, top: int = 100) -> tuple[str, int | None]:
+    """Write the table, links, graph or arrays of a result, as the suffix asks; says what, and rows of a table.
 
     Raises
     ------
@@ -74,17 +85,40 @@ def write(result: Any, output: Path) -> tuple[str, int | None]:
     InputError
         It has no table.
     """
-    from ..files import output_path
-    from ..io.graphs import GRAPHS
+    import numpy as np
 
+    from ..files import output_path, writing
+    from ..io.graphs import GRAPHS
+    from .files import write_table
+
+    if edges and not hasattr(result, "edges"):
+        raise InputError(f"--edges: a {type(result).__name__} has no pairs; leave it out for its table")
+    if edges and "top" not in inspect.signature(result.edges).parameters:
+        if given("top"):
+            raise InputError(f"--top: all links of a {type(result).__name__} are written; leave it out")
+        top = 0
+    pixels = getattr(result, "_pixels", None)
+    more = () if pixels is None else (".npy",)
     graphs = GRAPHS if hasattr(result, "write_graph") else ()
-    place = output_path(output, (*_TABLES, *_ARRAYS, *graphs), f"a {type(result).__name__}")
+    place = output_path(output, (*_TABLES, *_ARRAYS, *graphs, *more), f"a {type(result).__name__}")
     if place.suffix.lower() in graphs:
         result.write_graph(place)
         return "graph", None
     if place.suffix.lower() in _ARRAYS:
         result.write_netcdf(place)
         return "arrays", None
+    if place.suffix.lower() == ".npy":
+        with writing(place, "the pixels") as draft:
+            np.save(draft, np.asarray(pixels))
+        return "pixels", None
+    if edges:
+        found = result.edges(top) if top else result.edges()
+        rows = [edge.named() for edge in found] if top else found.to_dict("records")
+        write_table(place, list(rows[0]) if rows else ["source", "target"], [list(row.values()) for row in rows])
+        return "links", len(rows)
+    if pixels is not None:
+        write_table(place, [str(at) for at in range(pixels.shape[1])], pixels.tolist())
+        return "pixels", len(pixels)
     if not hasattr(result, "to_frame"):
         raise InputError(f"a {type(result).__name__} has no table")
     return "table", _write_table(result, place)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import load, parse_columns, part_of, shown_names
+from .inputs import load, parse_columns, parse_or_auto, part_of, shown_names
 
 if TYPE_CHECKING:
     from ..data.series import Series
@@ -43,14 +43,18 @@ Metric = Annotated[
     ),
 ]
 Theiler = Annotated[
-    int,
-    typer.Option("--theiler", metavar="W", help="Cells |i - j| < W are left out of lines.", rich_help_panel=_STATES),
+    str | None,
+    typer.Option(
+        "--theiler", metavar="W|auto", help="Cells |i - j| < W are left out of lines; auto: where the autocorrelation "
+        "falls below 1/e. (default: 1; of --against 0, but 1 with pyrqa)", show_default=False,
+        rich_help_panel=_STATES,
+    ),
 ]
 Convention = Annotated[
     str,
     typer.Option(
-        "--convention", metavar="pyrqa|accrqa|recurrenceanalysis|crqa", help="Whose rules (docs/recurrence.md).",
-        rich_help_panel=_STATES,
+        "--convention", metavar="pyrqa|accrqa|recurrenceanalysis|crqa|crqa-2.1", rich_help_panel=_STATES,
+        help="Whose rules (docs/recurrence.md).",
     ),
 ]  # fmt: skip
 Threshold = Annotated[
@@ -70,7 +74,7 @@ Normalize = Annotated[
 RadiusUnit = Annotated[
     str,
     typer.Option(
-        "--radius-unit", metavar="data|std|range|max_distance", help="What --radius is a multiple of.",
+        "--radius-unit", metavar="data|std|range|max_distance|mean_distance", help="What --radius is a multiple of.",
         rich_help_panel=_STATES,
     ),
 ]  # fmt: skip
@@ -91,6 +95,11 @@ Pixels = Annotated[
     ),
 ]
 RADIUS_HELP = "In the unit of the data; by --threshold, a corridor 0.2:0.5, a rate, or a number of neighbours."
+
+
+def parse_theiler(text: str | None) -> int | str | None:
+    """The Theiler window as :func:`pyedmcl.rqa` takes it."""
+    return None if text is None else parse_or_auto(text, "--theiler", 0)
 
 
 def parse_radius(text: str, threshold: str) -> Any:

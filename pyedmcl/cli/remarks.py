@@ -12,9 +12,14 @@ if TYPE_CHECKING:
 
 _THEMSELVES = ("check", "network")  # commands that say it themselves
 _PAIRS = ("xmap", "xmap-grid", "ccm", "ccm-matrix", "surrogate-test")
+#: Commands that look for rows which come back: what cross mapping takes for a fault is their subject.
+RECURRENCE = (
+    "rqa", "rqa-batch", "recurrence-plot", "joint-rqa", "windowed-rqa", "recurrence-network", "lag-profile",
+    "mutual-information", "demo-recurrence",
+)  # fmt: skip
 _MOST = 100  # series that are looked at, spread over all of them: some milliseconds each
 _OF_SIZE = ("few-rows", "on-its-side")
-_OF_TABLE = ("labels", "copies", "repeats", "few-returns")
+_OF_TABLE = ("stray", "labels", "copies", "repeats", "few-returns")
 _OF_SERIES = {
     "trend": "with a trend, which others that have one seem to follow",
     "wanders": "without a mean to which they return: two such series seem to be linked by chance",
@@ -39,12 +44,14 @@ def remark_on(series: Series) -> None:
     from ..edm.table_remarks import remarks_on_size
 
     few = len(series.names) <= _MOST
-    looked_at = check(series if few else _some(series), E_max=1).remarks
+    purpose = "recurrence" if context.info_name in RECURRENCE else "maps"
+    looked_at = check(series if few else _some(series), E_max=1, purpose=purpose).remarks
     remarks = [remark for remark in looked_at if remark.code not in _OF_SIZE]
     of_some = "" if few else f" (of {_MOST} of the {series.n_series:,} series, which were looked at)"
     kept = context.params.get("surrogate") in ("auto", "seasonal")  # the season is kept by what is asked for
     of_pairs = context.info_name in _PAIRS and not kept
-    for text in _lines([*remarks_on_size(series, 1), *remarks], of_pairs, of_some):
+    of_size = remarks_on_size(series, 1) if purpose == "maps" else []
+    for text in _lines([*of_size, *remarks], of_pairs, of_some):
         warn(text)
 
 

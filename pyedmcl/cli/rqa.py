@@ -36,7 +36,7 @@ def rqa(
     m: shared.M = 1,
     tau: shared.Tau = 1,
     metric: shared.Metric = "euclidean",
-    theiler: shared.Theiler = 1,
+    theiler: shared.Theiler = None,
     convention: shared.Convention = "pyrqa",
     threshold: shared.Threshold = "fixed",
     normalize: shared.Normalize = None,
@@ -93,7 +93,8 @@ def rqa(
     from ..recurrence.rqa import rqa as quantify
 
     common: dict[str, Any] = {
-        "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention, "threshold": threshold,
+        "m": m, "tau": tau, "metric": metric, "theiler": shared.parse_theiler(theiler), "convention": convention,
+        "threshold": threshold,
         "regular": regular, "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact,
         "device": device,
     }  # fmt: skip
@@ -136,11 +137,6 @@ def _tell(
     """Show the measures: all of them for one radius, the usual ones side by side for several."""
     from ..recurrence.measures import SHORT_NAMES
 
-    if any(result["DET"] == 0 or result["L"] != result["L"] for result in results):
-        talk.remark(
-            "no diagonal line of two points or more: the radius is too small for the data, so that DET is 0 and L is "
-            "nothing. Try --threshold recurrence_rate --radius 0.05, or --radius-unit std --radius 0.2"
-        )
     if len(results) > 1:
         header = ("radius", *_SHOWN)
         talk.table(header, [_row(result) for result in results], right=header)

@@ -46,7 +46,7 @@ def rqa_batch(
     m: shared.M = 1,
     tau: shared.Tau = 1,
     metric: shared.Metric = "euclidean",
-    theiler: shared.Theiler = 1,
+    theiler: shared.Theiler = None,
     convention: shared.Convention = "pyrqa",
     threshold: shared.Threshold = "fixed",
     normalize: shared.Normalize = None,
@@ -54,6 +54,13 @@ def rqa_batch(
     lmin: shared.Lmin = 2,
     vmin: shared.Vmin = 2,
     wmin: shared.Wmin = 2,
+    errors: Annotated[
+        str,
+        typer.Option(
+            "--errors", metavar="nan|raise", help="Series that cannot be used: rows of NaN and a warning, or the end.",
+            rich_help_panel="Recurrence",
+        ),
+    ] = "nan",
     regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
@@ -81,8 +88,9 @@ def rqa_batch(
     with talk.progress("counting lines") as report:
         result = pyedmcl.rqa_batch(
             series, y, groups=labels, regular=regular, m=m, tau=tau, radius=radii, metric=metric,
-            theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention, threshold=threshold,
-            normalize=normalize, radius_unit=radius_unit, exact=exact, dtype=dtype, device=device, progress=report,
+            theiler=shared.parse_theiler(theiler), lmin=lmin, vmin=vmin, wmin=wmin, convention=convention,
+            threshold=threshold, normalize=normalize, radius_unit=radius_unit, errors=errors, exact=exact, dtype=dtype,
+            device=device, progress=report,
         )  # fmt: skip
     table = _table(result, keys or [], series.names)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arguments import choice
 from ..data.columns import some
 from ..data.condition import near_one
 from ..data.group_labels import take_groups
@@ -22,11 +23,12 @@ from ..launch.progress import Progress, report_progress
 from .shared import arguments
 from .shared.times import remarks_on_times_of, said_once
 from .surrogates.surrogate_choice import choose, explained, line, mean_cycle
-from .table_remarks import Remark, remarks_on_size, remarks_on_table
+from .table_remarks import Remark, remarks_on_size, remarks_on_table, remarks_on_values
 
 _MANY_TIES = 0.5  # of the values occur more than once ...
 _LEAST_SHARE = 0.01  # of the variance that a cycle explains; less is the wake of a few large values
 _FEW_VALUES = 0.1  # ... and there are so few different ones
+_FOR_ALL = ("constant", "gaps", "ties")  # remarks on a series that do not depend on what it is for
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +75,7 @@ def check(
     E_max: int = 10,
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
+    purpose: str = "maps",
     progress: Progress | None = None,
 ) -> CheckResult:
     """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants.
@@ -92,6 +95,9 @@ def check(
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.xmap`: each is looked at by itself. What
         several have is said once, of the first, with the number of others.
+    purpose : {"maps", "recurrence"}
+        What the table is for. Recurrence is about rows that come back: seasons, trends, copies and rows that are equal
+        to others are not told then.
     progress : callable or True, optional
         Called as ``progress(done, total, "series")``; True shows a bar.
 
@@ -124,18 +130,21 @@ def check(
     ['season', 'season', 'common-season']
     """
     highest = arguments.integer("E_max", E_max, 1)
+    maps = choice("purpose", purpose, ("maps", "recurrence")) == "maps"
     arguments.reporter(progress)
     rest, of = take_groups(data, groups, "data")
     series = as_series(rest, columns=columns)
     if of is not None:
         of.require(series.n_steps, "data")
     remarks = [Remark(code, "", text) for code, text in remarks_on_times_of(series.time, of)]
-    on_table = remarks_on_table(series)
-    remarks += remarks_on_size(series, highest) + _on_groups(of, highest) + on_table
+    on_table = remarks_on_table(series) if maps else [*map(_for_recurrence, remarks_on_values(series))]
+    remarks += (remarks_on_size(series, highest) + _on_groups(of, highest) if maps else []) + on_table
     labels = {remark.series for remark in on_table if remark.code == "labels"}
     periods: dict[int, list[str]] = {}
     for done, (name, column) in enumerate(zip(series.names, series.values.T, strict=True), 1):
         of_series, own_periods = ([], []) if name in labels else _on_series_of(name, column.astype(np.float64), of)
+        if not maps:
+            of_series, own_periods = [_for_recurrence(one) for one in of_series if one.code in _FOR_ALL], []
         remarks += of_series
         for period in own_periods:
             periods.setdefault(period, []).append(name)
@@ -149,6 +158,18 @@ def check(
                 "surrogate='seasonal')",
             ))  # fmt: skip
     return CheckResult(tuple(remarks), series.n_steps, series.n_series, origin())
+
+
+def _for_recurrence(remark: Remark) -> Remark:
+    """A remark in words of recurrence."""
+    text = remark.text
+    if remark.code == "constant":
+        text = "there is nothing but one value or gaps: all its rows recur with each other"
+    if remark.code == "ties":
+        text = text.partition(", and which")[0] + ", and recur whatever the radius is"
+    if remark.code == "labels":
+        text = text.partition(": tell")[0] + ": quantify each recording by itself, as 'rqa_batch' does by groups"
+    return Remark(remark.code, remark.series, text)
 
 
 def _on_groups(groups: Groups | None, E_max: int) -> list[Remark]:

@@ -30,7 +30,12 @@ _TOGETHER = 256  # series that are compared with all others at a time
 _STRETCH = 5  # rows one after the other that occur again
 _FAR = 3  # spans of all other values between them and a code
 _PASSES = 8  # of the mean: four times there and back
-_NINES = {9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0}
+_NINES = {
+    9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0, 65535.0,
+    2147483647.0, 2147483648.0, 4294967295.0,
+}  # fmt: skip
+_BLINKS = (0.0, -1.0)  # what eye trackers write where there is no eye
+_STRAY, _STRAYS = 20, 3  # spans of all other values between them and a stray one; how many are looked for at an end
 _FILLED = 1e19  # values of this size and more are what formats fill gaps with
 
 
@@ -76,11 +81,16 @@ def remarks_on_table(series: Series) -> list[Remark]:
     if series.n_steps < _LEAST:
         return []
     columns = [near_one(column.astype(np.float64))[0] for column in series.values.T]
-    remarks = [*_codes(series), *_labels(series), *_copies(series.names, columns), *_repeats(series.values)]
+    remarks = [*remarks_on_values(series), *_copies(series.names, columns), *_repeats(series.values)]
     remarked = {remark.series for remark in remarks}
     return remarks + list(_few_returns({
         name: column for name, column in zip(series.names, columns, strict=True) if name not in remarked
     }))  # fmt: skip
+
+
+def remarks_on_values(series: Series) -> list[Remark]:
+    """Values that are none: codes of gaps, headers of devices, labels of recordings."""
+    return [*_codes(series), *_strays(series), *_labels(series)] if series.n_steps >= _LEAST else []
 
 
 def remarks_on_size(series: Series, E_max: int) -> list[Remark]:
@@ -110,12 +120,43 @@ def _codes(series: Series) -> Iterator[Remark]:
             code = float(different[end])
             away = float(np.abs(others - code).min())
             is_code = round(abs(code), 4) in _NINES or abs(code) >= _FILLED
-            if is_code and away > _FAR * float(np.ptp(others)):
+            span = float(np.ptp(others))
+            if code in _BLINKS and counts[end] > 1 and span > 0 and away > span:
+                yield Remark(
+                    "gap-code", name,
+                    f"{code:g} occurs {counts[end]:,} times, far from all other values ({others[0]:g} to "
+                    f"{others[-1]:g}), and stands for a blink or a gap in files of eye trackers and counters: leave "
+                    "such cells empty, or make them NaN",
+                )  # fmt: skip
+            if is_code and away > _FAR * span:
                 yield Remark(
                     "gap-code", name,
                     f"{code:g} occurs {counts[end]:,} times, far from all other values ({others[0]:g} to "
                     f"{others[-1]:g}), and stands for a gap in many files: leave such cells empty, or make them NaN",
                 )  # fmt: skip
+
+
+def _strays(series: Series) -> Iterator[Remark]:
+    """Values so far from all others that they are none, as the time and the rate above the data of some devices."""
+    for name, column in zip(series.names, series.values.T, strict=True):
+        different, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+        strays: list[float] = []
+        while len(different) > 3 and len(strays) < 2 * _STRAYS:
+            away, ends = np.diff(different), ((0, different[1:]), (-1, different[:-1]))
+            far = [end for end, others in ends if counts[end] == 1 and away[end] > _STRAY * np.ptp(others)]
+            if not far:
+                break
+            strays.append(float(different[far[0]]))
+            different, counts = np.delete(different, far[0]), np.delete(counts, far[0])
+        strays = [value for value in strays if round(abs(value), 4) not in _NINES and abs(value) < _FILLED]
+        if strays:
+            rows = [int(np.flatnonzero(column == np.asarray(value, column.dtype))[0]) for value in strays]
+            held = ", ".join(f"row {row} holds {value:g}" for row, value in sorted(zip(rows, strays, strict=True)))
+            yield Remark(
+                "stray", name,
+                f"{held}, far from all other values ({different[0]:g} to {different[-1]:g}): a time or a rate that a "
+                "device writes above its data, or a fault. Leave such rows out, or make them NaN",
+            )  # fmt: skip
 
 
 def _labels(series: Series) -> Iterator[Remark]:

@@ -22,6 +22,7 @@ _PANELS = (
 )
 _BARS = 64  # bars of a histogram; longer lines are put together in bins of equal width in the logarithm
 _DARKEST = 99.0  # percentile of the densities that is drawn black
+_GAP = "#e8d3a2"  # sand: neither near nor far
 _EVEN = 0.005  # share of an axis by which points may lie apart from even ones
 
 
@@ -86,9 +87,10 @@ def plot_image(
     across, up = _axis(times[1], columns), _axis(times[0], rows)
     ax = figure.add_subplot()
     dark = np.clip((values - white) / (black - white), 0.0, 1.0)
+    gaps = bool(np.isnan(values).any())
     image = ax.imshow(
         white + dark * (black - white),
-        cmap=colours("Greys" if white <= black else "Greys_r"),
+        cmap=colours("Greys" if white <= black else "Greys_r").with_extremes(bad=_GAP),
         vmin=min(white, black),
         vmax=max(white, black),
         origin="lower",
@@ -107,6 +109,7 @@ def plot_image(
     if label:
         beyond = bool(np.nanmax(values, initial=0.0) > max(white, black))
         extend = "max" if beyond else "neither"
+        label = f"{label} (gaps: sand)" if gaps else label
         figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label=label, extend=extend)
     return finished(figure, path, dpi=dpi)
 
@@ -236,4 +239,35 @@ def measure_curves(
     short_dates(panels[-1].xaxis, where)
     if title:
         panels[0].set_title(title, fontsize=11)
+    return finished(figure, path, dpi=dpi)
+
+
+def lag_curve(
+    profile: Any, path: PathLike | None = None, *, several: int = 1, title: str | None = None, dpi: int = 150
+) -> Any:
+    """A lag profile with the band of its surrogates.
+
+    Parameters
+    ----------
+    profile : LagProfile
+        Of one dyad, or the mean of ``several``.
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = new_figure(6.4, 3.8)
+    ax = figure.add_subplot()
+    if profile.surrogates is not None:
+        (low,), (high,) = profile.band
+        ax.fill_between(profile.lags, low, high, color="#9aa5ab", alpha=0.35, linewidth=0,
+                        label=f"{profile.level:.0%} of surrogates at each lag")  # fmt: skip
+        ax.legend(fontsize=8, frameon=False)
+    ax.plot(profile.lags, profile.rate[0], color="#21526b", linewidth=1.4)
+    ax.axvline(0, color="#777777", linewidth=0.6)
+    ax.set_xlabel("lag (rows): y leads < 0 < x leads")
+    ax.set_ylabel("recurrence rate" if several == 1 else f"recurrence rate, mean of {several:,}")
+    ax.set_title(title or f"highest at lag {profile.max_lag[0]}", fontsize=11)
     return finished(figure, path, dpi=dpi)

@@ -19,6 +19,7 @@ from .batch_lines import Ints, LinesOfMany
 from .cells import cells_of_both_sides, cells_within
 from .conventions import Convention
 from .formulas import TREND_BORDER
+from .measures import short_name
 
 Doubles = NDArray[np.float64]
 
@@ -103,7 +104,7 @@ class MeasuresOfMany:
         cells = np.empty(len(self.counts))
         for (n, m), mine in self._of_sizes:
             dropped = 0
-            if self.convention.rate_over == "outside" and self._symmetric:
+            if self.convention.outside(self._symmetric):
                 dropped = cells_within(np.ones(m, bool), np.ones(n, bool), self.theiler)
             cells[mine] = n * m - dropped
         return ratio(self.counts.sums[:, 0], cells)
@@ -197,4 +198,7 @@ class MeasuresOfMany:
     def measure(self, long_name: str) -> NDArray[Any] | None:
         """A measure of all matrices by its long name; None for one that is not known here."""
         measure: Callable[[], NDArray[Any]] | None = getattr(self, long_name, None)
-        return None if measure is None else measure()
+        if measure is None:
+            return None
+        values, none = measure(), self.convention.none(short_name(long_name))
+        return values if math.isnan(none) else np.where(np.isnan(values), none, values)

@@ -35,14 +35,16 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
     ----------
     labels : mapping of str to tuple
         What tells the series apart, a value for each: groups and "series".
-    radii : tuple
-        What was asked for, in the unit that was asked for.
+    asked : ndarray (series, radii) or (series, radii, 2)
+        What was asked for of each series, in the unit that was asked for.
     used : ndarray of float64 (series, radii) or (series, radii, 2)
         The radii in the unit of the data, pairs for a corridor; NaN where each point has its own.
     counts : BatchCounts
         In the order in which they were computed.
     places : ndarray of int (rows,)
         Where among these a row's are.
+    failed : mapping of int to str
+        Numbers of series that could not be used, and why; all their measures are NaN.
     x, y : Side
     convention : Convention
     theiler, lmin, vmin, wmin : int
@@ -66,7 +68,7 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
     column_labels: ClassVar = {**common("radius", "radius_used"), **MEASURE_LABELS}
 
     labels: Mapping[str, tuple[Any, ...]]
-    radii: tuple[Any, ...]
+    asked: NDArray[Any]
     used: NDArray[np.float64]
     counts: BatchCounts
     places: Ints
@@ -77,7 +79,13 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
     lmin: int
     vmin: int
     wmin: int
+    failed: Mapping[int, str] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def radii(self) -> tuple[Any, ...]:
+        """What was asked for of each series; of the first one, where each has its own."""
+        return tuple(tuple(one) if isinstance(one, list) else one for one in self.asked[0].tolist())
 
     def __repr__(self) -> str:
         series, radii = len(self.x), len(self.radii)
@@ -99,13 +107,13 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
         row += len(self) if row < 0 else 0
         if not 0 <= row < len(self):
             raise IndexError(f"row {index}: there are {len(self)}")
-        series, radius = divmod(row, len(self.radii))
+        series, radius = divmod(row, self.asked.shape[1])
         used = self.used[series, radius]
         return RecurrenceResult(
             counts=self.counts.of(int(self.places[row])), convention=self.convention,
             radius=float(used) if used.ndim == 0 else tuple(used.tolist()), theiler=self.theiler, lmin=self.lmin,
             vmin=self.vmin, wmin=self.wmin, complete=(self.y.complete(series), self.x.complete(series)),
-            symmetric=self.x is self.y, provenance={**self.provenance, "wanted": self.radii[radius]},
+            symmetric=self.x is self.y, provenance={**self.provenance, "wanted": self._wanted(series, radius)},
         )  # fmt: skip
 
     def measure(self, name: str) -> NDArray[Any]:
@@ -119,9 +127,16 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
         if of_long is None:
             return np.array([result[long] for result in self])
         out: NDArray[Any] = of_long[self.places]
-        for row in self._with_gaps:
+        for row in self.rows_with_gaps:
             out[row] = self[row][long]
+        if self.failed:
+            out = out.astype(np.float64)
+            out[np.isin(np.arange(len(self)) // self.asked.shape[1], list(self.failed))] = np.nan
         return out
+
+    def _wanted(self, series: int, radius: int) -> Any:
+        wanted = self.asked[series, radius].tolist()
+        return tuple(wanted) if isinstance(wanted, list) else wanted
 
     @cached_property
     def _measures(self) -> MeasuresOfMany:
@@ -131,10 +146,18 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
         )  # fmt: skip
 
     @cached_property
-    def _with_gaps(self) -> list[int]:
+    def rows_with_gaps(self) -> list[int]:
         """Rows whose denominators gaps change."""
         gaps = self.x.gaps() if self.x is self.y else self.x.gaps() | self.y.gaps()
-        return np.flatnonzero(np.repeat(gaps, len(self.radii))).tolist()
+        return np.flatnonzero(np.repeat(gaps, self.asked.shape[1])).tolist()
+
+    def lag_profile(self, lags: int | None = None) -> Any:
+        """The lag profile of each row, as :meth:`RecurrenceResult.lag_profile`."""
+        from .profile_result import profile_of
+
+        times = self.asked.shape[1]
+        labels = {name: tuple(np.repeat(np.array(values, object), times)) for name, values in self.labels.items()}
+        return profile_of(self, lags, labels, self.provenance)
 
     def with_minimum(self, *, lmin: int | None = None, vmin: int | None = None, wmin: int | None = None) -> RqaBatch:
         """The same matrices with other least lengths of lines; nothing is computed anew on a device."""
@@ -147,9 +170,9 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
 
     def to_dict(self, *, short: bool = False) -> dict[str, list[Any]]:
         """Lists of labels, radii as asked for and as used (in the unit of the data), and all measures."""
-        times = len(self.radii)
+        times = self.asked.shape[1]
         out = {name: [value for value in values for _ in range(times)] for name, values in self.labels.items()}
-        out["radius"] = list(self.radii) * len(self.x)
+        out["radius"] = [self._wanted(series, radius) for series in range(len(self.x)) for radius in range(times)]
         used = self.used.reshape(len(self), -1)
         out["radius_used"] = used[:, 0].tolist() if used.shape[1] == 1 else list(map(tuple, used.tolist()))
         for symbol, name in SHORT_NAMES.items():

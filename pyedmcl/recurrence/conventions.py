@@ -1,4 +1,4 @@
-"""The rules in which tools for recurrence quantification differ, as four presets.
+"""The rules in which tools for recurrence quantification differ, as presets.
 
 The tools agree on what a line is and on the formulas; they differ in whether the main diagonal (line of identity) and
 the Theiler window count, in the threshold at equality, and in what stands in denominators.
@@ -6,7 +6,9 @@ the Theiler window count, in the threshold at equality, and in what stands in de
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ..data.arguments import shown
 from ..errors import InputError
@@ -26,14 +28,20 @@ class Convention:
     has_theiler : bool
         There is a Theiler window at all. Where not, the main diagonal always is a diagonal line, but not the longest.
     rate_over : str
-        Denominator of the recurrence rate: "all" cells, or those "outside" the Theiler window. In cross recurrence,
-        where a window is the exception, all tools take all cells.
+        Denominator of the recurrence rate: "all" cells; those "outside" the Theiler window, but all of them in cross
+        recurrence, where a window is the exception; or "always outside".
     longest_from_minimum : bool
         Longest diagonal lines shorter than lmin are no lines (0); else the longest line of any length.
     white_borders : bool
         White vertical runs that touch the border of the matrix are lines.
     columns : str
         Whose points the columns stand for in cross recurrence, "x" or "y": vertical lines stay at one of them.
+    cross_theiler : int
+        The Theiler window of cross recurrence where none is asked for; that of one series is 1.
+    mean_of_pairs : bool
+        The mean distance of one series is that of different points; else each point's distance to itself counts, too.
+    over_none : mapping
+        Short names of measures to their value where there is nothing to compute them from; NaN for all others.
     """
 
     name: str
@@ -44,15 +52,36 @@ class Convention:
     longest_from_minimum: bool
     white_borders: bool
     columns: str
+    cross_theiler: int = 0
+    mean_of_pairs: bool = True
+    over_none: Mapping[str, float] = field(default_factory=dict)
+
+    def none(self, measure: str) -> float:
+        """What a measure is over no lines."""
+        return self.over_none.get(measure, math.nan)
+
+    def outside(self, symmetric: bool) -> bool:
+        """Whether the recurrence rate divides by the cells outside the Theiler window."""
+        return self.rate_over == "always outside" or (self.rate_over == "outside" and symmetric)
 
 
 CONVENTIONS = {
     c.name: c
     for c in (
-        Convention("pyrqa", True, False, True, "all", False, True, "x"),
+        Convention(
+            "pyrqa", True, False, True, "all", False, True, "x", cross_theiler=1,
+            over_none={"ENTR": 0.0, "VENTR": 0.0, "WENTR": 0.0},
+        ),
         Convention("accrqa", False, False, False, "all", False, False, "x"),
-        Convention("recurrenceanalysis", False, True, True, "outside", True, False, "y"),
-        Convention("crqa", False, True, True, "all", True, False, "x"),
+        Convention(
+            "recurrenceanalysis", False, True, True, "outside", True, False, "y",
+            over_none={"DET": 0.0, "L": 0.0, "LAM": 0.0, "TT": 0.0, "W": 0.0},
+        ),
+        Convention("crqa", False, True, True, "all", True, False, "x", mean_of_pairs=False, over_none={"L": 0.0}),
+        Convention(
+            "crqa-2.1", False, True, True, "always outside", True, False, "x", mean_of_pairs=False,
+            over_none={"L": 0.0},
+        ),
     )
 }
 

@@ -84,5 +84,5 @@ class CountedMatrix:
         """Denominator of the recurrence rate."""
         rows, columns = self.complete
         every = int(np.count_nonzero(rows)) * int(np.count_nonzero(columns))
-        outside = self.convention.rate_over == "outside" and self.symmetric
+        outside = self.convention.outside(self.symmetric)
         return every - cells_within(rows, columns, self.theiler) if outside else every

@@ -9,7 +9,8 @@ from typing import Any
 from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
-from . import arguments, common
+from . import arguments, common, remarks
+from .categories import coded
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, near_one, points_of
 from .problem import RqaProblem
@@ -31,7 +32,7 @@ def joint_rqa(
     tau_y: int | None = None,
     radius_y: Any = None,
     metric_y: str | None = None,
-    theiler: int = 1,
+    theiler: int | str | None = None,
     lmin: int = 2,
     vmin: int = 2,
     wmin: int = 2,
@@ -69,7 +70,7 @@ def joint_rqa(
     theiler, lmin, vmin, wmin, convention, threshold, normalize, state, embedded, dtype, exact, tile, regular, progress,
     checkpoint, join, part, device, client, tune
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
-    radius_unit : {"data", "std", "range", "max_distance"}
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
         As for :func:`pyedmcl.rqa`: ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
 
     Returns
@@ -100,6 +101,7 @@ def joint_rqa(
     >>> 0 < result.recurrence_rate < 0.2
     True
     """
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
@@ -108,8 +110,9 @@ def joint_rqa(
     arguments.only_alone(options.convention, "joint_rqa")
     arguments.reporter(progress, "cells")
     begin = begin_of(join, part, checkpoint, "checkpoint")
-    radii, several = arguments.radii_of(radius, threshold)
-    radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y")[0]
+    given: dict[str, Any] = {"strict": options.convention.strict, "unit": options.radius_unit}
+    radii, several = arguments.radii_of(radius, threshold, **given)
+    radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y", **given)[0]
     if len(radii) != len(radii_y):
         raise InputError(f"radius_y: {len(radii_y)} entries, but radius has {len(radii)}; give as many")
     if y is None:
@@ -129,7 +132,9 @@ def joint_rqa(
             f"y: joint recurrence needs as many points as x has, {first.n}, there are {second.n} (a series of n values "
             "has n - (m-1) tau points); shorten the longer one"
         )
-    window = arguments.window(theiler, options.convention, first.n, first.n)
+    window = arguments.window(
+        theiler, options.convention, first.n, first.n, series=(first.given, second.given)
+    )
     alone = [common.problem_of(points, None, options, theiler=window) for points in (first, second)]
     runner = common.runner_of(device, options, client)
     sides = [
@@ -155,6 +160,8 @@ def joint_rqa(
             )  # fmt: skip
             results[place] = common.result_of(counts, reported, alone[0], options, (complete, complete), origin)
     ordered = tuple(results[place] for place in range(len(radii)))
+    if threshold != "recurrence_rate":  # which is that of each side by itself
+        remarks.tell(ordered, threshold, radii, [first.given, second.given])
     return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]
 
 

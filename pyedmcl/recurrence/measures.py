@@ -6,17 +6,18 @@ Results, tables and the command line list what is here.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..io.labels import Label
 from . import formulas
 from .cells import both_sides, cells_of_both_sides
 from .counted import CountedMatrix
 
-F = TypeVar("F", bound=Callable[..., object])
+N = TypeVar("N", int, float)
 
 #: Short name of each measure to its long one, which is that of the property; in the order in which results list them.
 SHORT_NAMES: dict[str, str] = {}
@@ -26,20 +27,31 @@ SHORT_NAMES: dict[str, str] = {}
 MEASURE_LABELS: dict[str, Label] = {}
 
 
-def _short(name: str, unit: str = "1") -> Callable[[F], F]:
-    """Give the measure that follows a short name and a unit."""
+def _short(name: str, unit: str = "1") -> Callable[[Callable[[Any], N]], Callable[[Any], N]]:
+    """Give the measure that follows a short name, a unit, and the convention's value where there is none."""
 
-    def register(measure: F) -> F:
+    def register(measure: Callable[[Any], N]) -> Callable[[Any], N]:
         SHORT_NAMES[name] = measure.__name__
         MEASURE_LABELS[measure.__name__] = Label(unit, (measure.__doc__ or "").strip().rstrip("."))
         measure.__doc__ = f"{name}: {measure.__doc__}"
-        return measure
+
+        @functools.wraps(measure)
+        def or_none(self: Any) -> Any:
+            value = measure(self)
+            return self.convention.none(name) if value != value else value
+
+        return or_none
 
     return register
 
 
+def short_name(long: str) -> str:
+    """The short name of a measure."""
+    return next(short for short, name in SHORT_NAMES.items() if name == long)
+
+
 class Measures(CountedMatrix):
-    """Numbers that follow from the counts. Those over no lines are NaN, lengths of no line are 0."""
+    """Numbers that follow from the counts. Over no lines they are NaN, or what the convention says; lengths are 0."""
 
     @property
     @_short("RR")

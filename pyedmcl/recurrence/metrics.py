@@ -93,13 +93,13 @@ _ROWS = (
         name="euclidean", meaning="root of the sum of squares",
         term=lambda difference: difference * difference, join=np.add,
         limit_of=lambda radius: radius * radius, radius_of=np.sqrt, degree=2, spread=math.sqrt,
-        aliases=("l2", "euclideanmetric"),
+        aliases=("l2", "euclideanmetric", "euclidean norm"),
     ),
     Metric(
         name="maximum", meaning="largest magnitude",
         term=np.abs, join=np.maximum,
         limit_of=_same, radius_of=_same, degree=1, spread=lambda n: 1.0,
-        aliases=("chebyshev", "linf", "inf", "maximummetric"),
+        aliases=("chebyshev", "linf", "inf", "maximummetric", "supremum", "maxnorm", "maximum norm", "max", "sup"),
     ),
     Metric(
         name="manhattan", meaning="sum of magnitudes",

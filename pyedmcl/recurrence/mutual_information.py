@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, choice, integer, reporter, several, shown
+from ..data.columns import some
 from ..data.condition import near_one
-from ..data.series import as_series, tell_constant
+from ..data.series import Series, as_series
 from ..device.session import open_devices
-from ..errors import InputError
+from ..errors import InputError, RecurrenceWarning, warn
 from ..io.fields import labelled
 from ..io.labels import Label, common
 from ..io.optional import pandas_for
@@ -26,6 +28,7 @@ from ..jobs.sinks import ArraySink
 from .common import Device, Progress
 from .problem import RqaProblem
 from .ranks import Ranks
+from .remarks import tell_constant_series
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
 METHODS = ("binned", "kraskov")
 _EULER = 0.57721566490153286
 _LAGS = 50  # that are tried where none are asked for, as far as the series allows
+_SCATTER = 1.4826 / math.sqrt(6)  # from the median magnitude of second differences to a standard deviation
+_LEAST_RISE, _NOISES_UP, _NOISES_WIDE = 0.02, 4.0, 2.0  # of a minimum: see MutualInformation.first_minimum
+_LEAST_LAGS = 8  # from which a scatter can be told
+_MANY_TIES = 0.1  # of the values occur more than once: nearest neighbours are at distance 0
 Doubles = NDArray[np.float64]
 
 
@@ -46,6 +53,8 @@ class MutualInformation(Result):
         NaN where too few pairs are there.
     lags : tuple of int
     names : tuple of str
+    floor : float
+        What independent values rarely exceed, in nats: an estimate from few values is not 0.
     provenance : mapping
 
     Examples
@@ -55,7 +64,7 @@ class MutualInformation(Result):
     >>> x = np.sin(np.arange(1000) * 0.1) + 0.1 * np.random.default_rng(0).standard_normal(1000)
     >>> result = pyedmcl.mutual_information(x, lags=40)
     >>> result.first_minimum()  # a usual choice for tau
-    9
+    16
     >>> result.values[:3].round(1).tolist(), result.lags[:3]
     ([1.3, 1.1, 1.0], (1, 2, 3))
     """
@@ -66,18 +75,29 @@ class MutualInformation(Result):
     values: Doubles
     lags: tuple[int, ...]
     names: tuple[str, ...]
+    floor: float = 0.0
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def first_minimum(self) -> Any:
-        """The first lag of each series whose value is below those of both neighbours, a usual choice for tau (Fraser
-        and Swinney 1986); the lag of the least value where there is none."""
-        minima = np.array([self._of(row) for row in np.atleast_2d(self.values)])
-        return int(minima[0]) if self.values.ndim == 1 else minima
+        """The first minimum of each series, a usual choice for tau (Fraser and Swinney 1986).
 
-    def _of(self, row: Doubles) -> int:
-        inside = np.flatnonzero((row[1:-1] < row[:-2]) & (row[1:-1] <= row[2:]))
-        least = int(inside[0]) + 1 if len(inside) else int(np.argmin(np.where(np.isnan(row), np.inf, row)))
-        return self.lags[least]
+        A minimum is a valley behind which the curve rises by more than its noise: by 2 % of its range, and by four
+        times the scatter of its second differences (half of the range at most). It is the middle of what lies within
+        twice that scatter of the lowest point. It is the first lag where already that tells no more than independent
+        values do. Where there is no valley, a warning says so, and it is the lag of the least value.
+        """
+        found = [_first_minimum(row, self.floor) for row in np.atleast_2d(self.values)]
+        none = tuple(name for name, place in zip(self.names, found, strict=True) if place is None)
+        if none:
+            warn(
+                f"{some(none)}: the mutual information has no minimum up to lag {self.lags[-1]}, and the lag of its "
+                "least value is taken: try more lags=, or another rule for tau, such as the correlation time",
+                RecurrenceWarning,
+            )  # fmt: skip
+        least = np.argmin(np.where(np.isnan(self.values), np.inf, self.values), axis=-1).reshape(-1)
+        places = [int(low) if place is None else place for low, place in zip(least, found, strict=True)]
+        minima = np.array(self.lags)[places]
+        return int(minima[0]) if self.values.ndim == 1 else minima
 
     def to_xarray(self) -> Any:
         """An xarray DataArray (series, lag)."""
@@ -176,14 +196,38 @@ def mutual_information(
         raise InputError(
             f"x: {series.n_steps} values, and lags up to {max(chosen)} with method={method!r} need at least {least}"
         )
-    tell_constant(x=series)
+    tell_constant_series("x", series, "lag")
+    if method == "kraskov":
+        _tell_ties(series)
     problem = InformationProblem(series.values, chosen, method, bins, k)
     runner: Runner = LocalRunner(open_devices(device)) if client is None else ClientRunner(client, device)
     values = np.empty((series.n_series, len(chosen)))
     record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [values]))
     single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
     origin = runner.provenance(("recurrence_ranks",), record, method=method, bins=bins, k=k)
-    return MutualInformation(values[0] if single else values, chosen, series.names, origin)
+    floor = 1.5 * (bins - 1) ** 2 / (2 * series.n_steps) if method == "binned" else 2 / math.sqrt(series.n_steps)
+    return MutualInformation(values[0] if single else values, chosen, series.names, floor, origin)
+
+
+def _first_minimum(curve: Doubles, floor: float = 0.0) -> int | None:
+    """The place of the first minimum that is more than noise, the first one where that is below ``floor``; None where
+    there is no minimum."""
+    places = np.flatnonzero(~np.isnan(curve))
+    curve = curve[places]
+    if len(curve) < 3:
+        return None
+    if curve[0] < floor:
+        return int(places[0])
+    noise = _SCATTER * float(np.median(np.abs(np.diff(curve, 2)))) if len(curve) >= _LEAST_LAGS else 0.0
+    span = float(np.ptp(curve))
+    rise = max(_LEAST_RISE * span, min(_NOISES_UP * noise, span / 2))
+    lowest = np.minimum.accumulate(curve)
+    risen = np.flatnonzero(curve - lowest > rise)
+    if not len(risen):
+        return None
+    valley = curve[: risen[0]]
+    low = np.flatnonzero(valley <= valley.min() + min(_NOISES_WIDE * noise, span / 4))
+    return int(places[int(np.median(low))])
 
 
 def _lags(lags: Any, n_steps: int) -> tuple[int, ...]:
@@ -196,6 +240,21 @@ def _lags(lags: Any, n_steps: int) -> tuple[int, ...]:
         integer("lags", chosen[0], 1, most=max(n_steps, 1))
         return tuple(range(1, chosen[0] + 1))
     return tuple(chosen)
+
+
+def _tell_ties(series: Series) -> None:
+    """Warn of series with many equal values, whose neighbours are at distance 0."""
+    tied = []
+    for name, column in zip(series.names, series.values.T, strict=True):
+        _, times = np.unique(column[~np.isnan(column)], return_counts=True)
+        if len(times) > 1 and times[times > 1].sum() > _MANY_TIES * times.sum():
+            tied.append(name)
+    if tied:
+        warn(
+            f"{some(tuple(tied))}: many values are equal, and method='kraskov' takes the distances of nearest "
+            "neighbours: its values mean little. Take method='binned', or add noise below the resolution",
+            RecurrenceWarning,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, shown
+from ..io.graphs import Graph
+from ..io.labels import Label
 from ..io.optional import need
-from ..io.result import Result
+from ..io.result import Result, brief
 from ..jobs.function import public_function
-from . import arguments, common
+from . import arguments, common, remarks
+from .categories import coded
 from .common import Device, Progress
 from .conventions import CONVENTIONS
-from .network_problem import NetworkProblem, links_of
+from .network_problem import NetworkProblem, links_of, list_links
 from .points import embedding_of, near_one, points_of
 from .thresholds import passes_for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecurrenceNetwork(Result):
+class RecurrenceNetwork(Result, Graph):
     """Measures of a recurrence network (Donner et al., New Journal of Physics 12, 033025, 2010).
 
     Attributes
@@ -34,6 +37,8 @@ class RecurrenceNetwork(Result):
     complete : ndarray of bool (n_points,)
         Points without a gap; the others are no nodes.
     radius : float
+    links : ndarray of int32 (n_links, 2), optional
+        Pairs of linked points, the earlier one first, where they were asked for.
     provenance : mapping
 
     Examples
@@ -52,7 +57,19 @@ class RecurrenceNetwork(Result):
     closed: NDArray[np.int64]
     complete: NDArray[np.bool_] = field(repr=False)
     radius: float
+    links: NDArray[np.int32] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    column_labels: ClassVar = {
+        "point": Label("rows", "number of the point, counted from 0"),
+        "degree": Label("1", "links of the point"),
+        "clustering": Label("1", "share of pairs of the point's neighbours that are linked"),
+    }
+
+    def _facts(self) -> dict[str, str]:
+        numbers = {name: brief(value) for name, value in self.to_dict().items()}
+        links = f"{int(self.degree.sum()) // 2:,}"
+        return numbers | {"points": f"{len(self.degree):,}", "links": links, "radius": brief(self.radius)}
 
     @property
     def clustering(self) -> NDArray[np.float64]:
@@ -90,8 +107,33 @@ class RecurrenceNetwork(Result):
         return {name: getattr(self, name) for name in names}
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row per point with its degree and local clustering."""
-        return need("pandas", "to_frame()").DataFrame({"degree": self.degree, "clustering": self.clustering})
+        """A pandas DataFrame: a row per point, which is the index, with its degree and local clustering."""
+        frame = need("pandas", "to_frame()").DataFrame({"degree": self.degree, "clustering": self.clustering})
+        frame.index.name = "point"
+        return frame
+
+    def edges(self) -> Any:
+        """A pandas DataFrame: a row per link, the two points that recur, the earlier one first.
+
+        Raises
+        ------
+        InputError
+            The network was made without ``links=True``.
+        """
+        return need("pandas", "edges()").DataFrame(self._links(), columns=["source", "target"])
+
+    def to_networkx(self) -> Any:
+        """An undirected networkx.Graph of the points without a gap; InputError as for :meth:`edges`."""
+        links = self._links()
+        graph = need("networkx", "to_networkx()", "graph").Graph()
+        graph.add_nodes_from(str(point) for point in np.flatnonzero(self.complete))
+        graph.add_edges_from((str(i), str(j)) for i, j in links.tolist())
+        return graph
+
+    def _links(self) -> NDArray[np.int32]:
+        if self.links is None:
+            raise InputError("links=True is needed for the links themselves; this network holds their numbers only")
+        return self.links
 
 
 @public_function
@@ -102,7 +144,7 @@ def recurrence_network(
     tau: int = 1,
     radius: float,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     threshold: str = "fixed",
     normalize: str | None = None,
     radius_unit: str = "data",
@@ -112,6 +154,7 @@ def recurrence_network(
     dtype: str = "float32",
     exact: bool = True,
     strict: bool = True,
+    links: bool = False,
     progress: Progress | None = None,
     device: Device = None,
     tune: str | None = None,
@@ -127,13 +170,15 @@ def recurrence_network(
         As for :func:`pyedmcl.rqa`.
     radius : float
         A radius, or with ``threshold="recurrence_rate"`` the share of linked pairs (the density).
-    theiler : int
-        Points less than max(theiler, 1) apart in time are not linked.
+    theiler : int or "auto", optional
+        Points less than max(theiler, 1) apart in time are not linked; "auto" as for :func:`pyedmcl.rqa`.
     threshold : {"fixed", "recurrence_rate"}
     exact : bool
         Links are those of float64 arithmetic; else series and radius are rounded to ``dtype``.
     strict : bool
         Linked where d < radius; else where d <= radius.
+    links : bool
+        Keep the links themselves, 8 bytes each, for ``edges()``, networkx and files of graphs.
     progress : callable or True, optional
         Called as ``progress(done, total, "points")``.
 
@@ -167,6 +212,7 @@ def recurrence_network(
     >>> result.degree.shape
     (492,)
     """
+    (x,) = coded(radius if threshold == "fixed" else 0.5, x)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention="pyrqa" if strict else "crqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,
@@ -175,18 +221,23 @@ def recurrence_network(
     if threshold not in ("fixed", "recurrence_rate"):
         raise InputError(f"threshold={threshold!r}: links go both ways; choose 'fixed' or 'recurrence_rate'")
     arguments.reporter(progress, "points")
-    radii, several = arguments.radii_of(radius, threshold)
+    radii, several = arguments.radii_of(radius, threshold, strict=strict, unit=options.radius_unit)
     if several:
         raise InputError(f"radius={shown(radius)}: a network has one radius; call once for each")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     (points,) = near_one(options.arithmetic, points_of(x, "x", embedding))
     # The rate is that of linked pairs, whatever the rules of a convention: outside the window on both sides.
     rules = CONVENTIONS["recurrenceanalysis"]
-    window = max(arguments.window(theiler, rules, points.n, points.n), 1)
+    window = max(arguments.window(theiler, rules, points.n, points.n, series=(points.given,)), 1)
     problem = common.problem_of(points, None, options, theiler=window)
     runner = common.runner_of(device, options)
     rated = replace(problem, theiler_everywhere=True)
     sweep = passes_for(runner, rated, rules, points, points, threshold, radii, unit=options.radius_unit)[0]
-    degree, closed = links_of(runner, NetworkProblem(sweep.problem, points.values))
+    found = NetworkProblem(sweep.problem, points.values)
+    degree, closed = links_of(runner, found)
+    listed = list_links(runner.executor, found) if links else None
     record = common.provenance(runner, points, options, threshold=threshold, wanted=radii[0], theiler=window)
-    return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], record)
+    network = RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], listed, record)
+    density = network.density
+    remarks.tell_of_links(density, density, network.radius, threshold, radii[0], points.given)
+    return network

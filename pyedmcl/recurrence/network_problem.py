@@ -173,6 +173,24 @@ def links_of(runner: Runner, problem: NetworkProblem) -> tuple[NDArray[np.int64]
     return degree, closed
 
 
+def list_links(executor: Executor, problem: NetworkProblem) -> NDArray[np.int32]:
+    """Pairs of linked points (links, 2), the earlier one first, in ascending order."""
+    engine, words, n = NetworkEngine(problem, executor), problem.words, problem.total
+    found = [np.empty((0, 2), np.int32)]
+    try:
+        step = max((_BLOCK_BYTES >> 3) // (4 * words), 1)
+        for begin in range(0, n, step):
+            rows = np.empty((min(step, n - begin), words), np.uint32)
+            executor.download(engine._bits, rows, 4 * words * begin)
+            bits = np.unpackbits(rows.astype("<u4").view(np.uint8), axis=1, bitorder="little")
+            i, j = np.nonzero(bits)
+            later = j > i + begin
+            found.append(np.stack([i[later] + begin, j[later]], axis=1).astype(np.int32))
+    finally:
+        engine.release()
+    return np.concatenate(found)
+
+
 def count_links(executor: Executor, matrix: RqaProblem, x: NDArray[Any]) -> tuple[NDArray[np.int64], ...]:
     """The same on one device."""
     return links_of(LocalRunner([executor]), NetworkProblem(matrix, x))

@@ -190,6 +190,11 @@ class Ranks:
             trial = _spread(low, high, self.candidates)
         return _value(high, self.dtype)
 
+    def above(self, low: float, cells: int, sample: Callable[[int], NDArray[Any]]) -> float:
+        """The smallest distance above ``low`` of all counted ``cells``; 0 where there is none."""
+        counted = int(self.counts(np.full(self.candidates, low, self.dtype))[0])
+        return self.kth(counted + 1, cells, sample) if counted < cells else 0.0
+
     def _from_sample(self, seen: NDArray[Any], share: float) -> NDArray[np.int64]:
         """Limits around the wanted quantile of a sample, as far apart as its error is wide."""
         n = len(seen)

@@ -108,6 +108,13 @@ class RecurrenceResult(Measures, Result):
         columns = {name: [value] for name, value in self.to_dict().items()}
         return labelled_frame(columns, "radius", (self.radius,))
 
+    def lag_profile(self, lags: int | None = None) -> Any:
+        """The recurrence rate of each diagonal up to ``lags`` to either side, by the lag of y after x: a
+        :class:`pyedmcl.recurrence.profile_result.LagProfile`. Cells that a Theiler window leaves out do not recur."""
+        from .profile_result import profile_of
+
+        return profile_of([self], lags, {}, self.provenance)
+
     def plot(self, path: str | None = None) -> Any:
         """Histograms of the lines; saved to ``path`` if given. Needs matplotlib."""
         from ..plot.recurrence import line_histograms

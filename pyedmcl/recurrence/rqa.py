@@ -6,7 +6,8 @@ from typing import Any
 
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
-from . import arguments, common
+from . import arguments, common, remarks
+from .categories import coded
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, near_one, points_of, same_coordinates
 from .result import RecurrenceResult
@@ -23,7 +24,7 @@ def rqa(
     tau: int = 1,
     radius: Any,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     lmin: int = 2,
     vmin: int = 2,
     wmin: int = 2,
@@ -67,14 +68,17 @@ def rqa(
     metric : str
         How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
         ``docs/recurrence.md``.
-    theiler : int
+    theiler : int or "auto", optional
         Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
-        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. Convention "accrqa" has no window: 0 and 1
-        are the same there.
+        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. By default 1 for one series; for cross
+        recurrence 0, but 1 with convention "pyrqa", which a warning tells. "auto" is the lag at which the
+        autocorrelation of the series falls below 1/e, as smooth series need, and 0 for cross recurrence. Convention
+        "accrqa" has no window: 0 and 1 are the same there.
     lmin, vmin, wmin : int
         Least lengths of diagonal, vertical and white vertical lines; can be changed on the result.
-    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa"}
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
         Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+        "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate.
     threshold : {"fixed", "corridor", "recurrence_rate", "neighbours"}
         What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
         which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
@@ -82,12 +86,13 @@ def rqa(
     normalize : {"zscore", "range"}, optional
         Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
         anything else. Missing values do not count; a constant column becomes 0.
-    radius_unit : {"data", "std", "range", "max_distance"}
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
         What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
-        largest distance of two points. All are those of the values that are compared, hence after ``normalize``, and
-        standard deviations divide by the number of values. With several columns, or with y, "std" is the root of the
-        mean variance of all columns and "range" the largest range. The result's ``radius`` is in the unit of the data
-        (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data" only.
+        largest, or the mean, distance of two points. All are those of the values that are compared, hence after
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only.
     state : sequence of str or int, optional
         Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
     embedded : bool
@@ -160,6 +165,7 @@ def rqa(
     >>> [r.recurrence_rate for r in pyedmcl.rqa(x, m=2, tau=8, radius=[0.1, 0.2])][1] == result.recurrence_rate
     True
     """
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
@@ -167,7 +173,9 @@ def rqa(
     )  # fmt: skip
     arguments.reporter(progress, "cells")
     begin = begin_of(join, part, checkpoint, "checkpoint")
-    radii, several = arguments.radii_of(radius, threshold)
+    radii, several = arguments.radii_of(
+        radius, threshold, strict=options.convention.strict, unit=options.radius_unit
+    )
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     first = points_of(x, "x", embedding)
     rows, columns = first, first
@@ -177,7 +185,9 @@ def rqa(
         same_coordinates(first, second)
         rows, columns = (second, first) if options.convention.columns == "x" else (first, second)
     rows, columns = near_one(options.arithmetic, rows, columns)
-    window = arguments.window(theiler, options.convention, rows.n, columns.n)
+    window = arguments.window(
+        theiler, options.convention, rows.n, columns.n, cross=y is not None, series=(rows.given,)
+    )
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     runner = common.runner_of(device, options, client)
     results: dict[int, RecurrenceResult] = {}
@@ -192,4 +202,5 @@ def rqa(
             complete = rows.complete, columns.complete
             results[place] = common.result_of(counts, reported, problem, options, complete, origin)
     ordered = tuple(results[place] for place in range(len(radii)))
+    remarks.tell(ordered, threshold, radii, [first.given] if y is None else [first.given, second.given])
     return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]

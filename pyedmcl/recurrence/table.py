@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..io.labels import Label
 from ..io.result import Result
 from .measures import MEASURE_LABELS, SHORT_NAMES
 from .result import RecurrenceResult, labelled_frame
@@ -44,7 +45,7 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     True
     """
 
-    column_labels: ClassVar = MEASURE_LABELS
+    column_labels: ClassVar = {"time": Label("", "the middle of the window"), **MEASURE_LABELS}
 
     results: tuple[RecurrenceResult, ...]
     label: str
@@ -97,6 +98,12 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
         labels = columns.pop(self.label)
         timed: dict[str, Any] = {} if self.time is None else {"time": self.time}
         return labelled_frame({**timed, **columns}, self.label, labels)
+
+    def lag_profile(self, lags: int | None = None) -> Any:
+        """The lag profile of each matrix, as :meth:`RecurrenceResult.lag_profile`: of windows, who leads when."""
+        from .profile_result import profile_of
+
+        return profile_of(self.results, lags, {self.label: self.labels}, self.provenance)
 
     def plot(self, path: str | None = None, *, names: Sequence[str] = ("RR", "DET", "LAM", "ENTR")) -> Any:
         """Measures over the label, or the time of the windows; saved to ``path`` if given. Needs matplotlib."""

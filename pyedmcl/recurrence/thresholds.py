@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..jobs.runner import LocalRunner
 from .cells import cells_of_columns, cells_within
 from .conventions import Convention
 from .metrics import metric_named
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ..jobs.runner import Runner
 
 
+_PIXELS = 64  # in whose squares distances are added
 _LEAST = 5e-324  # the smallest number above 0, which is no radius
 
 
@@ -48,7 +50,7 @@ class RqaPass:
 
 def passes_for(
     runner: Runner, problem: RqaProblem, convention: Convention, rows: Points, columns: Points, threshold: str,
-    radii: Sequence[Any], *, name: str = "radius", unit: str = "data",
+    radii: Sequence[Any], *, name: str = "radius", unit: str = "data", what: str | None = None,
 ) -> list[RqaPass]:  # fmt: skip
     """Sweeps that give a matrix for each radius, rate or number of neighbours.
 
@@ -69,9 +71,12 @@ def passes_for(
         The argument that held them.
     unit : str
         Of radii; see :mod:`pyedmcl.recurrence.units`.
+    what : str, optional
+        What messages call the series.
     """
-    what = "x" if name == "radius" else name.replace("radius_", "")
-    radii = scaled(list(radii), unit_of(unit, runner, problem, rows, columns, what), name)
+    what = what or ("x" if name == "radius" else name.replace("radius_", ""))
+    pairs = convention.mean_of_pairs
+    radii = scaled(list(radii), unit_of(unit, runner, problem, rows, columns, what, pairs=pairs), name)
     if threshold == "neighbours":
         return [
             RqaPass(_with_neighbours(runner.executor, problem, rows, columns, k, name), (math.nan,), (at,))
@@ -79,7 +84,7 @@ def passes_for(
         ]
     if threshold == "recurrence_rate":
         limits = _limits_of_rates(runner.executor, problem, convention, rows, columns, radii, name)
-        radii = [_smallest_radius(problem, limit, name) for limit in limits]
+        radii = [_smallest_radius(problem, *limit, name) for limit in limits]
     order = sorted(range(len(radii)), key=lambda at: radii[at][::-1] if threshold == "corridor" else radii[at])
     ascending = tuple(radii[at] for at in order)
     if threshold == "corridor":
@@ -89,8 +94,9 @@ def passes_for(
 
 
 def unit_of(
-    unit: str, runner: Runner, problem: RqaProblem, rows: Points, columns: Points, what: str = "x"
-) -> float:
+    unit: str, runner: Runner, problem: RqaProblem, rows: Points, columns: Points, what: str = "x", *,
+    pairs: bool = True,
+) -> float:  # fmt: skip
     """How long the unit of a radius is, in that of the data.
 
     Parameters
@@ -98,13 +104,15 @@ def unit_of(
     unit : str
         One of :data:`UNITS`.
     runner : Runner
-        The largest distance is searched on its own device.
+        Distances are searched, and added, on its own device.
     problem : RqaProblem
         Without radii.
     rows, columns : Points
         The same object for one series with itself.
     what : str
         What messages call the series.
+    pairs : bool
+        The mean distance of one series is that of different points.
 
     Raises
     ------
@@ -115,6 +123,8 @@ def unit_of(
         return 1.0
     if unit == "max_distance":
         length = largest_distance(runner.executor, problem, rows, columns)
+    elif unit == "mean_distance":
+        length = mean_distance(runner.executor, problem, rows, columns, pairs=pairs)
     elif metric_named(problem.metric).prepare is not None:
         raise InputError(
             f"radius_unit={unit!r} contradicts metric={problem.metric!r}, whose distances do not grow with the data; "
@@ -147,16 +157,42 @@ def largest_distance(executor: Executor, problem: RqaProblem, rows: Points, colu
     return math.ldexp(float(metric_named(problem.metric).radius_of(np.float64(limit))), problem.exponent)
 
 
+def mean_distance(
+    executor: Executor, problem: RqaProblem, rows: Points, columns: Points, *, pairs: bool = True
+) -> float:
+    """The mean distance of all points of the rows and all of the columns, in the unit of the data; of one series of
+    different points (``pairs``), or of all. Distances are added as integers, so that it is the same on every device."""
+    from .image.problem import image_problem
+    from .image.render import rendered
+
+    n, m = int(np.count_nonzero(rows.complete)), int(np.count_nonzero(columns.complete))
+    cells = n * (n - 1) if problem.symmetric and pairs else n * m
+    if not cells:
+        return math.nan
+    whole = replace(
+        problem, n_rows=rows.n, n_columns=columns.n, dtype=problem.arithmetic, exact=False, radii=(), inner=None
+    )
+    pixels = min(rows.n, _PIXELS), min(columns.n, _PIXELS)
+    drawn = image_problem(
+        whole, rows.values, None if problem.symmetric else columns.values, pixels=pixels, mean=True,
+        exponent=problem.exponent,
+    )  # fmt: skip
+    means = rendered(LocalRunner([executor]), drawn).values
+    sums = np.where(np.isnan(means), 0.0, means) * np.outer(*drawn.complete_points(0, pixels[0]))
+    return math.fsum(sums.ravel().tolist()) / cells
+
+
 def _limits_of_rates(
     executor: Executor, problem: RqaProblem, convention: Convention, rows: Points, columns: Points,
     rates: Sequence[float], name: str,
-) -> list[float]:  # fmt: skip
-    """The smallest limit for each rate at which the recurrence rate, as the convention counts it, reaches it."""
+) -> list[tuple[float, float]]:  # fmt: skip
+    """The smallest limit for each rate at which the recurrence rate, as the convention counts it, reaches it; and,
+    where that is 0, the smallest one above it (0 where all are equal)."""
     window = problem.theiler if problem.theiler_everywhere else 0
     every = int(np.count_nonzero(rows.complete)) * int(np.count_nonzero(columns.complete))
     dropped = cells_within(rows.complete, columns.complete, window)
     outside = every - dropped
-    cells = outside if convention.rate_over == "outside" and problem.symmetric else every
+    cells = outside if convention.outside(problem.symmetric) else every
     if cells == 0:
         raise InputError(
             f"{name}={rates[0]!r}: there is no cell of which a share could recur, since every point touches a gap or "
@@ -181,18 +217,25 @@ def _limits_of_rates(
                     f"{name}={rate!r}: the recurrence rate can reach {most:.6g} at most, since cells within the "
                     "Theiler window do not recur; choose a lower rate"
                 )
-            limits.append(0.0 if k < 1 else ranks.kth(k, searched, sampler(problem, rows, columns, lower_window)))
+            sample = sampler(problem, rows, columns, lower_window)
+            limit = 0.0 if k < 1 else ranks.kth(k, searched, sample)
+            limits.append((limit, ranks.above(0.0, searched, sample) if limit == 0.0 else limit))
     finally:
         ranks.release()
     return limits
 
 
-def _smallest_radius(problem: RqaProblem, limit: float, name: str) -> float:
+def _smallest_radius(problem: RqaProblem, limit: float, following: float, name: str) -> float:
     """The smallest radius, in the unit of the data, within which what is compared may be as large as ``limit``.
 
     It gives the same cells wherever it is passed as a radius. A limit itself need not do so: cells at it are outside of
-    a radius that is compared by "less than", and roots are rounded.
+    a radius that is compared by "less than", and roots are rounded. At limit 0 the radius is 0 where equal points are
+    within it, else half of the least distance above 0, that of ``following``.
     """
+    if limit == 0.0:
+        least = float(metric_named(problem.metric).radius_of(np.float64(following)))
+        half = math.ldexp(least, problem.exponent - 1)
+        return 0.0 if not problem.strict else half if half > _LEAST else 1.0
 
     def holds(radius: Any, among: RqaProblem) -> bool:
         limit_of_radius = among.limits_of((float(radius),))[0]
@@ -222,16 +265,26 @@ def _points_for(rate: float, cells: int) -> int:
     return points
 
 
-def _with_neighbours(
-    executor: Executor, problem: RqaProblem, rows: Points, columns: Points, k: int, name: str
-) -> RqaProblem:
-    window = problem.line_window
-    # Gaps may leave a point with fewer; it then recurs with all that it has.
-    most = int(cells_of_columns(np.ones(rows.n, bool), np.ones(columns.n, bool), window).min())
+def enough_cells(
+    k: int, n_rows: int, n_columns: int, theiler: int, *, symmetric: bool, name: str = "radius"
+) -> None:
+    """Refuse more neighbours than the points of a matrix have. Gaps may leave a point with fewer; it then recurs with
+    all that it has."""
+    window = max(theiler, 1) if symmetric else theiler
+    if k < min(n_rows, n_columns) - 2 * window:
+        return
+    most = int(cells_of_columns(np.ones(n_rows, bool), np.ones(n_columns, bool), window).min())
     if k > most:
         raise InputError(
             f"{name}={k!r}: a point has {most} neighbours at least outside the Theiler window; ask for fewer"
         )
+
+
+def _with_neighbours(
+    executor: Executor, problem: RqaProblem, rows: Points, columns: Points, k: int, name: str
+) -> RqaProblem:
+    window = problem.line_window
+    enough_cells(k, rows.n, columns.n, problem.theiler, symmetric=problem.symmetric, name=name)
     ranks = Ranks(executor, problem, rows.values, None if problem.symmetric else columns.values, window=window)
     try:
         cells = cells_of_columns(rows.complete, columns.complete, window)

@@ -20,7 +20,8 @@ from ..errors import InputError
 Doubles = NDArray[np.float64]
 
 NORMALIZATIONS = ("zscore", "range")
-UNITS = ("data", "std", "range", "max_distance")
+UNITS = ("data", "std", "range", "max_distance", "mean_distance")
+SEARCHED = ("max_distance", "mean_distance")  # units that follow from all distances
 _SCALED = ("fixed", "corridor")  # thresholds whose numbers are radii
 
 
@@ -115,6 +116,6 @@ def scaled(radii: list[Any], length: float, name: str = "radius") -> list[Any]:
     ]
     for asked, radius in zip(radii, out, strict=True):
         outer = radius[1] if isinstance(radius, tuple) else radius
-        if not 0 < outer < math.inf:
+        if not 0 < outer < math.inf and asked != 0:
             raise InputError(f"{name}={asked!r}: times {length!r}, the unit asked for, it is no radius")
     return out

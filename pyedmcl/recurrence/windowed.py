@@ -14,10 +14,11 @@ from ..errors import InputError, shown
 from ..jobs.function import public_function
 from ..jobs.runner import Runner
 from ..jobs.sinks import ListSink
-from . import arguments, common
+from . import arguments, common, remarks
 from .batch_counts import BatchCounts
 from .batch_problem import BatchProblem
 from .batch_sides import Side
+from .categories import coded
 from .common import Device, Options, Progress
 from .counts import Counts
 from .points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
@@ -38,7 +39,7 @@ def windowed_rqa(
     tau: int = 1,
     radius: Any,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     lmin: int = 2,
     vmin: int = 2,
     wmin: int = 2,
@@ -114,6 +115,7 @@ def windowed_rqa(
     >>> len(table)
     4
     """
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
@@ -122,7 +124,9 @@ def windowed_rqa(
     arguments.reporter(progress, "windows")
     if threshold not in ("fixed", "corridor"):
         raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")
-    radii, several = arguments.radii_of(radius, threshold)
+    radii, several = arguments.radii_of(
+        radius, threshold, strict=options.convention.strict, unit=options.radius_unit
+    )
     if several:
         raise InputError(f"radius={shown(radius)}: windows share one radius; call once for each")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
@@ -140,7 +144,9 @@ def windowed_rqa(
     size = length - lag
     starts = range(0, points.n - size + 1, steps)
     stride = min(steps, points.n)  # a longer one leaves one window, too, and may not fit 32 bits
-    width = arguments.window(theiler, options.convention, size, size)
+    width = arguments.window(
+        theiler, options.convention, size, size, cross=y is not None, series=(points.given,)
+    )
     problem = replace(
         common.problem_of(rows, None if y is None else columns, options, theiler=width), n_rows=size, n_columns=size
     )
@@ -160,6 +166,9 @@ def windowed_rqa(
     for start, counts in zip(starts, counted, strict=True):
         complete = tuple(side.complete[start : start + size] for side in (rows, columns))
         results.append(common.result_of(counts, sweep.radii[0], problem, options, (complete[0], complete[1]), origin))
+    remarks.tell(
+        results, threshold, radii * len(results), [rows.given, columns.given], [f"window at {at}" for at in starts]
+    )
     time = time_of(x, "x")
     return RecurrenceTable(
         tuple(results), "start", tuple(starts),

@@ -62,6 +62,9 @@ def of_matrix(result: Any, wishes: Wishes) -> Section:
 def of_matrices(result: Any, wishes: Wishes) -> Section:
     """A RecurrenceTable or an RqaBatch: a row for each matrix."""
     columns = result.to_dict(short=True)
+    if getattr(result, "time", None) is not None:
+        first, *rest = columns.items()
+        columns = dict([first, ("middle of the window", result.time.astype(object).tolist()), *rest])
     rows = list(zip(*columns.values(), strict=True))[: wishes.top]
     note = "" if len(rows) == len(result) else f"The first {len(rows):,} of {len(result):,}."
     parts: list[Any] = [Table("Measures", tuple(columns), rows, note)]
@@ -74,3 +77,17 @@ def of_matrices(result: Any, wishes: Wishes) -> Section:
     facts = {"matrices": f"{len(result):,}"}
     return Section(f"Recurrence quantification of {len(result):,} matrices", lead, facts, tuple(parts),
                    provenance=provenance)  # fmt: skip
+
+
+def of_network(result: Any, wishes: Wishes) -> Section:
+    """A RecurrenceNetwork: the numbers of the whole network, then its points."""
+    rows = [(name.replace("_", " "), value) for name, value in result.to_dict().items()]
+    frame = result.to_frame().head(wishes.top)
+    points = list(zip(frame.index.tolist(), *(frame[name].tolist() for name in frame), strict=True))
+    note = "" if len(points) == len(result.degree) else f"The first {len(points):,} of {len(result.degree):,}."
+    parts = (Table("Measures", ("measure", "value"), rows), Table("Points", ("point", *frame), points, note))
+    facts = {"points": f"{len(result.degree):,}", "links": f"{int(result.degree.sum()) // 2:,}",
+             "radius": brief(result.radius)}  # fmt: skip
+    lead = "Which states are near each other: points are nodes, recurrences are links."
+    return Section(f"Recurrence network of {len(result.degree):,} points", lead, facts, parts,
+                   provenance=result.provenance)  # fmt: skip

@@ -28,6 +28,7 @@ _OWN = {
     "RecurrenceResult": ("recurrence", "of_matrix"),
     "RecurrenceTable": ("recurrence", "of_matrices"),
     "RqaBatch": ("recurrence", "of_matrices"),
+    "RecurrenceNetwork": ("recurrence", "of_network"),
 }
 _TITLES = {
     "CcmResult": "Convergent cross mapping", "LaggedCcmResult": "Cross mapping against Tp",
@@ -38,7 +39,7 @@ _TITLES = {
     "WindowedMap": "Cross maps in windows",
     "WindowedCcm": "Convergent cross mapping in windows",
     "WindowedCcmMatrix": "Convergent cross mapping of all pairs in windows", "WindowedForecast": "Forecasts in windows",
-    "RecurrenceNetwork": "Recurrence network", "FalseNeighbors": "False nearest neighbours",
+    "LagProfile": "Lag profile of cross recurrence", "FalseNeighbors": "False nearest neighbours",
     "MutualInformation": "Mutual information", "KnnResult": "Nearest neighbours", "EmbedResult": "Delay embedding",
 }  # fmt: skip
 _FEW = 4  # numbers of an array that is shown as a fact

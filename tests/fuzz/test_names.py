@@ -28,6 +28,7 @@ CALLS = {
     "embedding_scan": lambda t, d: pyedmcl.embedding_scan(t, E=[1, 2], tau=1, Tp=1, device=d),
     "false_neighbors": lambda t, d: pyedmcl.false_neighbors(t, E_max=2, device=d),
     "mutual_information": lambda t, d: pyedmcl.mutual_information(t, lags=[1, 2], device=d),
+    "recurrence_network": lambda t, d: pyedmcl.recurrence_network(t, radius=1.0, links=True, device=d),
     "multiview": lambda t, d: pyedmcl.multiview(t, 0, D=2, device=d),
     "smap": lambda t, d: pyedmcl.smap(t, target=X, E=1, device=d),
     "xmap": lambda t, d: pyedmcl.xmap(t, E=2, device=d),

@@ -117,6 +117,29 @@ def test_a_missing_coordinate_is_passed_on(device, metric):
     assert np.isnan(found[:3]).all() and found[3] == METRICS_OF_SUMS[metric][0](d[:, 3])
 
 
+# ---- coordinates.clh ----
+
+
+@pytest.mark.parametrize("m", [1, 31, 32, 33, 64, 65, 200])
+@pytest.mark.parametrize("items", [64, 70])
+def test_coordinates_are_added_in_their_order(device, m, items):
+    """Also by work-items behind the last whole vector, where a compiler may take another loop."""
+    d = np.random.default_rng(m).standard_normal((items, m)).cumsum(axis=1)
+    body = f"""
+  double s = 0;
+  EACH_COORDINATE(e, {m}) {{
+    const double q = d[(size_t){m} * i + e] * d[(size_t){m} * i + e];
+    s = s + q;
+  }}
+  joined[i] = s;
+"""
+    found = run_fragment(
+        device, '#define UNFUSED\n#include "numeric.clh"\n#include "coordinates.clh"', body, {"d": d},
+        {"joined": np.zeros(items)}, items=items, dtype="float64",
+    )["joined"]  # fmt: skip
+    np.testing.assert_array_equal(found, np.cumsum(d * d, axis=1)[:, -1])
+
+
 # ---- recurrence_bits_decide.mako and recurrence_bits_store.mako ----
 
 BITS = """

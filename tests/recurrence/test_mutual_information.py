@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 
 import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.errors import RecurrenceWarning
 from pyedmcl.recurrence.mutual_information import MutualInformation
 
 
@@ -67,3 +69,35 @@ def test_first_minimum(one_device):
     wave = np.sin(np.arange(1000) * 2 * np.pi / 40)
     assert pyedmcl.mutual_information(wave, device=one_device).lags == tuple(range(1, 51))
     assert pyedmcl.mutual_information(wave[:30], device=one_device).lags == tuple(range(1, 11))
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.02, 0.05, 0.1, 0.3])
+@pytest.mark.parametrize("period", [40, 62.8, 100])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_first_minimum_resists_noise(period, noise, seed):
+    rng = np.random.default_rng(seed)
+    wave = np.sin(2 * np.pi * np.arange(4000) / period) + noise * rng.standard_normal(4000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tau = pyedmcl.mutual_information(wave, lags=60).first_minimum()
+    assert abs(tau - period / 4) <= 0.25 * period / 4 + 1
+
+
+def test_where_there_is_no_minimum_it_is_told():
+    rng = np.random.default_rng(3)
+    walk, noise = rng.standard_normal(3000).cumsum(), rng.standard_normal(3000)
+    with pytest.warns(RecurrenceWarning, match=r"'x0': the mutual information has no minimum up to lag 40"):
+        assert pyedmcl.mutual_information(walk, lags=40).first_minimum() == 40
+    with pytest.warns(RecurrenceWarning, match=r"'walk': .*no minimum up to lag 20"):
+        both = pyedmcl.mutual_information({"walk": walk, "noise": noise}, lags=20)
+        assert both.first_minimum()[1] == 1
+    assert pyedmcl.mutual_information(noise, lags=40).first_minimum() == 1  # nothing is left at any lag
+
+
+def test_ties_are_told_of_neighbours(one_device):
+    codes = np.random.default_rng(0).integers(0, 9, 300).astype(float)
+    with pytest.warns(RecurrenceWarning, match="many values are equal"):
+        pyedmcl.mutual_information(codes, lags=2, method="kraskov", device=one_device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pyedmcl.mutual_information(codes, lags=2)

@@ -11,7 +11,7 @@ import pytest
 import pyedmcl
 import pyedmcl.recurrence.result
 from pyedmcl.codegen.build import noting
-from pyedmcl.errors import InputError
+from pyedmcl.errors import InputError, RecurrenceWarning
 from pyedmcl.recurrence import batch_problem
 from pyedmcl.recurrence.batch_sweep import BatchSweep
 from pyedmcl.recurrence.measures import SHORT_NAMES
@@ -262,7 +262,7 @@ def test_frames_in_groups(one_device):
      ({"series": series(30), "groups": [1, 2]}, "a label for each of the 30 rows"),
      ({"series": [series(30)], "columns": ["a"]}, "columns=.* chooses columns of a DataFrame"),
      ({"series": [series(30)], "y": [series(30)] * 2}, "y: 2 series, and there are 1 of series"),
-     ({"series": [series(30), series(9)], "theiler": 8}, r"theiler=8 leaves no cell of a 8 x 8 matrix.*series=1"),
+     ({"series": [series(30), series(9)], "theiler": 8}, r"series=1\): theiler=8 leaves no cell of a 8 x 8"),
      ({"series": [series(30), np.ones(30)], "radius_unit": "std"}, r"series \(series=1\): radius_unit='std' cannot"),
      ({"series": [series(30)], "radius_unit": "sd"}, "radius_unit='sd'"),
      ({"series": [series(30)], "radius": -1}, "radius=-1"),
@@ -272,4 +272,65 @@ def test_frames_in_groups(one_device):
 )  # fmt: skip
 def test_bad_input(one_device, given, message):
     with pytest.raises(InputError, match=message):
-        pyedmcl.rqa_batch(device=one_device, **{"m": 2, "radius": 0.5, **given})
+        pyedmcl.rqa_batch(device=one_device, **{"m": 2, "radius": 0.5, "errors": "raise", **given})
+
+
+BAD = {
+    "gaps": np.full(60, np.nan), "empty": np.empty(0), "short": series(3), "infinite": np.r_[series(30), np.inf],
+    "words": ["a", "b"] * 20, "window": series(12),
+}  # fmt: skip
+THRESHOLDS = {
+    "fixed": {"radius": 0.5}, "two": {"radius": [0.2, 0.5]}, "std": {"radius": 0.3, "radius_unit": "std"},
+    "range": {"radius": 0.1, "radius_unit": "range"}, "largest": {"radius": 0.1, "radius_unit": "max_distance"},
+    "rate": {"radius": 0.1, "threshold": "recurrence_rate"}, "neighbours": {"radius": 4, "threshold": "neighbours"},
+    "corridor": {"radius": (0.1, 0.5), "threshold": "corridor"},
+    "corridor of largest": {"radius": (0.1, 0.5), "threshold": "corridor", "radius_unit": "max_distance"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [*BAD, "constant"])
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_one_bad_series_is_a_row_of_nan(one_device, threshold, bad):
+    options = {"m": 2, "tau": 3, "theiler": 10, "device": one_device, **THRESHOLDS[threshold]}
+    good = [series(60), series(90, seed=3)]
+    held = np.ones(60) if bad == "constant" else BAD[bad]
+    if bad == "constant" and threshold not in ("std", "range", "largest", "corridor of largest"):
+        return  # it recurs everywhere
+    with pytest.warns(RecurrenceWarning, match=r"1 of 3 series cannot be used.*series=1.*errors='raise' refuses"):
+        batch = pyedmcl.rqa_batch([good[0], held, good[1]], **options)
+    rows = len(batch) // 3
+    assert list(batch.failed) == [1]
+    for place, one in ((0, good[0]), (2, good[1])):
+        alone = pyedmcl.rqa_batch([one], **options)
+        assert [row.counts for row in batch[place * rows : (place + 1) * rows]] == [row.counts for row in alone]
+    frame = batch.to_frame()
+    assert frame.iloc[rows : 2 * rows, 3:].isna().all().all() and not frame["recurrence_rate"].drop(
+        frame.index[rows : 2 * rows]).isna().any()  # fmt: skip
+    with pytest.raises(InputError, match="series=1"):
+        pyedmcl.rqa_batch([good[0], held, good[1]], errors="raise", **options)
+    with pytest.raises(InputError, match="theiler=10 leaves no cell" if bad == "window" else "series=0"):
+        pyedmcl.rqa_batch([held], **options)
+
+
+def test_one_bad_partner_is_a_row_of_nan(one_device):
+    x = [series(60), series(50, seed=1), series(40, seed=2)]
+    y = [series(60, seed=3), np.full(50, np.nan), series(40, seed=4)]
+    with pytest.warns(RecurrenceWarning, match="1 of 3 series"):
+        batch = pyedmcl.rqa_batch(x, y, radius=0.5, theiler=0, device=one_device)
+    assert np.isnan(batch.measure("DET")).tolist() == [False, True, False]
+    assert batch[2].counts == pyedmcl.rqa(x[2], y[2], radius=0.5, theiler=0, device=one_device).counts
+
+
+@pytest.mark.parametrize("threshold", [name for name in THRESHOLDS if name != "two"])
+def test_radii_of_each_series_own(device, threshold):
+    options = {"device": device, "theiler": 2, **THRESHOLDS[threshold]}
+    first = options.pop("radius")
+    second = tuple(2 * part for part in first) if isinstance(first, tuple) else 2 * first
+    x = [series(60), series(90, seed=3)]
+    batch = pyedmcl.rqa_batch(x, radius=np.array([[first, second], [second, first]]), **options)
+    wanted = [pyedmcl.rqa(one, radius=radius, **options) for one, radius in
+              zip([x[0], x[0], x[1], x[1]], [first, second, second, first], strict=True)]  # fmt: skip
+    assert [row.counts for row in batch] == [row.counts for row in wanted]
+    assert batch.to_dict()["radius"] == [first, second, second, first]
+    with pytest.raises(InputError, match="radii of each series' own, and there are 2 series"):
+        pyedmcl.rqa_batch(x, radius=np.array([[first, second]]), **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from rqa_oracle import expected
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 
 import pyedmcl
 from pyedmcl.errors import InputError
@@ -127,3 +127,44 @@ def test_constant_series(one_device):
 def test_bad_input(one_device, changes, message):
     with pytest.raises(InputError, match=message):
         pyedmcl.rqa(series(60), device=one_device, **{"radius": 0.3, **changes})
+
+
+@pytest.mark.parametrize("convention", ["pyrqa", "recurrenceanalysis", "crqa", "crqa-2.1"])
+@pytest.mark.parametrize(
+    "case", ["plain", "gaps", "cross", "state", "large", "small", "offset", "maximum", "manhattan", "cosine", "long"]
+)
+def test_mean_distance(device, case, convention):
+    """crqa's ``rescale = 1`` takes the mean of the whole matrix, RecurrenceAnalysis.jl that of pairs of points."""
+    options = {"m": 3, "tau": 2, "device": device, "convention": convention, "radius_unit": "mean_distance"}
+    x, y = series(150, 5), None
+    if case == "gaps":
+        x[[3, 70]] = np.nan
+    if case == "cross":
+        y, options["theiler"] = series(90, 6), 0
+    if case == "state":
+        x = np.stack([x, series(150, 7)], axis=1)
+    if case in ("maximum", "manhattan", "cosine"):
+        options["metric"] = case
+    x = {"large": x * 1e200, "small": x * 1e-200, "offset": x + 1e9, "long": series(1111, 8)}.get(case, x)
+
+    def points(values):
+        n = len(values) - 4
+        return np.concatenate([values[e : n + e].reshape(n, -1) for e in (0, 2, 4)], axis=1)
+
+    first = points(x)
+    first = first[~np.isnan(first).any(axis=1)]
+    scale = np.abs(first).max()
+    name = {"maximum": "chebyshev", "manhattan": "cityblock", "cosine": "cosine"}.get(case, "euclidean")
+    d = cdist(first / scale, (first if y is None else points(y)) / scale, name) * (1 if case == "cosine" else scale)
+    pairs = y is None and not convention.startswith("crqa")
+    length = d.sum() / (d.size - len(d)) if pairs else d.mean()
+    found = pyedmcl.rqa(x, y, radius=0.5, **options)
+    assert found.radius == pytest.approx(0.5 * length, rel=1e-6 if case == "offset" else 1e-9)
+    batch = pyedmcl.rqa_batch([x], None if y is None else [y], radius=0.5, **options)
+    assert batch[0].radius == found.radius and batch[0].counts == found.counts
+
+
+def test_the_mean_distance_is_the_same_on_every_device(both_devices):
+    x = series(700, 9)
+    first, second = (pyedmcl.rqa(x, m=2, radius=0.3, radius_unit="mean_distance", device=d) for d in both_devices)
+    assert first.radius == second.radius and first.counts == second.counts

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.arguments import real
+from ...data.columns import some
 from ...data.condition import Prepared
 from ...data.group_labels import take_groups
-from ...data.series import as_series, build_series, check_embedding, require_rows, tell_constant
+from ...data.series import as_series, build_series, check_embedding, require_rows
 from ...device.select import DeviceNames
+from ...errors import ConstantSeriesWarning, warn
 from ...io.fields import labelled
 from ...io.labels import Label, common
 from ...io.optional import pandas_for
@@ -176,7 +178,8 @@ def false_neighbors(
     rest, of = take_groups(x, groups, "x")
     series = as_series(rest, what="x")
     require_rows(series, E=E_max + 1, tau=tau, Tp=0, k=1, what="x")
-    tell_constant(x=series)
+    if series.constant:
+        warn(f"constant series, whose states all are neighbours: {some(series.constant)}", ConstantSeriesWarning)
     if of is not None:
         layout = of.layout(E=E_max + 1, tau=tau, Tp=[0], exclusion_radius=radius)
         series, radius = layout.series(series, "x"), layout.exclusion_radius

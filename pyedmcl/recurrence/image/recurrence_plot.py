@@ -13,7 +13,8 @@ from ...io.on_device import OnDevice
 from ...jobs.device_results import arrays_of, runner_at
 from ...jobs.function import public_function
 from ...launch.delivery import DeviceRows
-from .. import arguments, common
+from .. import arguments, common, remarks
+from ..categories import coded
 from ..common import Device, Progress
 from ..points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
 from ..problem import RqaProblem
@@ -34,7 +35,7 @@ def recurrence_plot(
     tau: int = 1,
     radius: Any,
     metric: str = "euclidean",
-    theiler: int = 1,
+    theiler: int | str | None = None,
     convention: str = "pyrqa",
     threshold: str = "fixed",
     normalize: str | None = None,
@@ -59,7 +60,7 @@ def recurrence_plot(
     ----------
     x, y, m, tau, radius, metric, threshold, normalize, radius_unit, state, embedded, dtype, exact, device, tune
         As for :func:`pyedmcl.rqa`, with one radius; ``out`` takes one device. The cells are those that it counts.
-    theiler : int
+    theiler : int or "auto", optional
         Only for what a threshold by rate or by neighbours is chosen from; all cells are drawn.
     convention : str
         Whether a distance equal to the radius recurs (not with "pyrqa").
@@ -105,18 +106,23 @@ def recurrence_plot(
     >>> result.density.shape
     (100, 100)
     """
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
     arguments.reporter(progress, "rows")
-    radii, several = arguments.radii_of(radius, threshold)
+    radii, several = arguments.radii_of(
+        radius, threshold, strict=options.convention.strict, unit=options.radius_unit
+    )
     if several:
         raise InputError(f"radius={shown(radius)}: a plot has one radius")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     rows, columns = _sides(x, y, embedding, options)
-    window = arguments.window(theiler, options.convention, rows.n, columns.n)
+    window = arguments.window(
+        theiler, options.convention, rows.n, columns.n, cross=y is not None, series=(rows.given,), lines=False
+    )
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
     arrays = [] if out is None else arrays_of(out, {"counts": (size, np.int64)})
@@ -132,6 +138,9 @@ def recurrence_plot(
         parameters=image.parameters, grade=image.grade,
     )  # fmt: skip
     counts = OnDevice(arrays[0].array) if arrays else image.values
+    if not arrays:
+        black, rate = _shares(int(image.values.sum()), rows, columns, sweep.problem)
+        remarks.tell_of_links(black, rate, sweep.radii[0], threshold, radii[0], columns.given)
     return RecurrencePlot(counts, rows.n, columns.n, sweep.radii[0], record, _times(x, y, rows, columns))
 
 
@@ -232,6 +241,13 @@ def _sides(x: Any, y: Any, embedding: Embedding, options: common.Options) -> tup
         rows = points_of(y, "y", embedding)
         same_coordinates(columns, rows)
     return near_one(options.arithmetic, rows, columns)
+
+
+def _shares(points: int, rows: Points, columns: Points, problem: RqaProblem) -> tuple[float, float]:
+    """Shares of recurrent cells: off the main diagonal where there is one, and of all."""
+    n, m = (int(np.count_nonzero(side.complete)) for side in (rows, columns))
+    main = n if rows is columns and problem.inner is None else 0
+    return (points - main) / max(n * m - main, 1), points / max(n * m, 1)
 
 
 def _size(pixels: int | Sequence[int] | None, n_rows: int, n_columns: int) -> tuple[int, int]:

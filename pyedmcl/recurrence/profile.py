@@ -1,0 +1,220 @@
+"""The lag profile of cross recurrence: how often two series are in the same state, one of them some rows later.
+
+It is the recurrence rate of each diagonal of the cross recurrence matrix, which crqa calls the diagonal-wise recurrence
+profile: where it is highest, one series leads the other by that lag.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.arguments import choice, integer, real, reporter
+from ..errors import InputError
+from ..jobs.function import public_function
+from ..launch.progress import report_progress
+from .arguments import correlation_time
+from .batch import rqa_batch
+from .batch_result import RqaBatch
+from .categories import coded
+from .common import Device, Progress
+from .metrics import metric_named
+from .points import Points
+from .profile_result import LagProfile, profile_of
+
+Doubles = NDArray[np.float64]
+
+SURROGATES = ("blocks", "shift", "shuffle", "pairs")
+_BLOCK = 10  # times the correlation time: how long blocks are that are put in another order
+_TOGETHER = 1 << 15  # points of surrogates that are compared at once: they stay in a processor's cache
+
+@public_function
+def lag_profile(
+    x: Any,
+    y: Any,
+    *,
+    lags: int | None = None,
+    m: int = 1,
+    tau: int = 1,
+    radius: Any,
+    metric: str = "euclidean",
+    convention: str = "pyrqa",
+    threshold: str = "fixed",
+    normalize: str | None = None,
+    radius_unit: str = "data",
+    embedded: bool = False,
+    n: int = 0,
+    surrogate: str = "blocks",
+    level: float = 0.95,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    device: Device = None,
+    tune: str | None = None,
+) -> LagProfile:
+    """Find how often two series are in the same state, one of them some rows later: who leads, and by how much.
+
+    The rate at a lag is the share of recurrent cells on that diagonal of the cross recurrence matrix: the diagonal-wise
+    recurrence profile of crqa (Dale et al., International Journal of Bifurcation and Chaos 21, 1153, 2011).
+
+    Parameters
+    ----------
+    x, y : array_like, or lists of them
+        A dyad: two series (n,), or of states (n, d). Lists, or mappings, are the first and the second series of several
+        dyads.
+    lags : int, optional
+        The largest lag to either side; by default as far as all series reach.
+    m, tau, radius, metric, convention, threshold, normalize, radius_unit, embedded, device, tune
+        As for :func:`pyedmcl.rqa`, with one radius. No Theiler window is left out.
+    n : int
+        Surrogates of each dyad, for a band and a p-value, such as 99.
+    surrogate : {"blocks", "shift", "shuffle", "pairs"}
+        What is compared with x in place of y. "blocks": stretches of y, ten times as long as it stays correlated (a
+        quarter of it at most), in random order, which keeps how y moves and tests that the two are in step. "shift": y
+        moved by a random number of rows, its end put to its beginning: it keeps all of how y moves, but p is hardly
+        below (2 lags + 1) / n_steps. "shuffle": the points of y in random order, the usual
+        baseline of crqa, which any slow series exceeds. "pairs": y of other dyads (pseudo-dyads), which tests that x
+        and y have more in common than what all dyads share; ``n`` at most as many as there are others.
+    level : float
+        Share of surrogates within the band at each lag.
+    seed : int, optional
+        Of random numbers.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "dyads")``.
+
+    Returns
+    -------
+    LagProfile
+        ``rate`` (dyads, lags), ``max_lag``, ``max_rate``; with surrogates ``band`` and ``p_value``.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError, DeviceMemoryError
+
+    See Also
+    --------
+    rqa : measures of the same matrix; its result has ``lag_profile()``, too.
+    windowed_rqa : who leads when: its table has ``lag_profile()``.
+
+    Notes
+    -----
+    Cost: profiles of dyads that of ``rqa_batch``; each surrogate (2 lags + 1) n m comparisons on this processor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.random.default_rng(0).standard_normal(500)
+    >>> pyedmcl.lag_profile(x, np.roll(x, -2), lags=5, radius=0.1).max_lag.tolist()  # y leads
+    [-2]
+    """
+    reporter(progress, "dyads")
+    n = integer("n", n, 0, "the number of surrogates")
+    surrogate = choice("surrogate", surrogate, SURROGATES)
+    level = real("level", level, "a number in (0, 1)", lambda share: 0 < share < 1)
+    if seed is not None:
+        seed = integer("seed", seed, 0)
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
+    single = not isinstance(x, (list, tuple, Mapping)) or np.ndim(next(iter(x), 0)) == 0
+    batch = rqa_batch(
+        [x] if single else x, [y] if single else y, m=m, tau=tau, radius=radius, metric=metric, theiler=0,
+        convention=convention, threshold=threshold, normalize=normalize, radius_unit=radius_unit, embedded=embedded,
+        errors="raise", device=device,
+    )  # fmt: skip
+    if batch.asked.shape[1] != 1:
+        raise InputError("radius: a profile has one radius; call once for each")
+    labels: Mapping[str, tuple[Any, ...]] = {} if single else batch.labels
+    found = profile_of(batch, lags, labels, batch.provenance)
+    if not n:
+        return found
+    if threshold not in ("fixed", "recurrence_rate"):
+        raise InputError(f"threshold={threshold!r}: surrogates need one radius; choose 'fixed' or 'recurrence_rate'")
+    drawn = _surrogate_rates(batch, found.lags, n, surrogate, seed)
+    origin = {**batch.provenance, "n": n, "surrogate": surrogate, "seed": seed}
+    return LagProfile(found.rate, found.lags, labels, drawn, level, origin)
+
+
+def _surrogate_rates(
+    batch: RqaBatch, lags: NDArray[np.int64], n: int, surrogate: str, seed: int | None
+) -> Doubles:
+    """Rates (dyads, n, lags) of surrogates, each dyad by random numbers of its own."""
+    first = batch.convention.columns == "x"
+    sides = (batch.x, batch.y) if first else (batch.y, batch.x)
+    dyads = len(batch.x)
+    if surrogate == "pairs" and n > dyads - 1:
+        raise InputError(f"n={n}: surrogate='pairs' takes y of other dyads, and there are {dyads - 1:,} others")
+    x, y = ([np.ldexp(_points(side.of(at)), side.exponents[at]) for at in range(dyads)] for side in sides)
+    seeds = np.random.SeedSequence(seed).spawn(dyads)
+    out = np.empty((dyads, n, len(lags)))
+
+    def of_dyad(at: int) -> None:
+        rng = np.random.default_rng(seeds[at])
+        radius = float(batch.used[at, 0])
+        scale = -int(batch.x.exponents[at])
+        own, radius = np.ldexp(x[at], scale), float(np.ldexp(radius, scale))
+        drawn = [np.ldexp(other, scale) for other in _drawn(y, at, n, surrogate, rng)]
+        alike = len({len(other) for other in drawn}) == 1  # then all are compared at once
+        step = min(max(_TOGETHER // len(drawn[0]), 1), n) if alike else 1
+        for begin in range(0, n, step):
+            out[at, begin : begin + step] = _rates(own, np.stack(drawn[begin : begin + step]), lags, radius, batch)
+
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, dyads)) as pool:
+        for done, _ in enumerate(pool.map(of_dyad, range(dyads)), 1):
+            report_progress(done, dyads, "dyads")
+    return out
+
+
+def _points(points: Points) -> Doubles:
+    """Points (n, coordinates), NaN where one touches a gap."""
+    values = points.values.astype(np.float64)
+    if points.embedded:
+        return values
+    return np.stack([values[e * points.tau : e * points.tau + points.n] for e in range(points.m)], axis=1)
+
+
+def _drawn(
+    y: list[Doubles], at: int, n: int, surrogate: str, rng: np.random.Generator
+) -> Iterator[Doubles]:
+    """What stands in for the points of y[at], n times."""
+    length = len(y[at])
+    if surrogate == "pairs":
+        others = rng.permutation(np.delete(np.arange(len(y)), at))[:n]
+        yield from (y[other] for other in others.tolist())
+    elif surrogate == "shuffle":
+        yield from (y[at][rng.permutation(length)] for _ in range(n))
+    else:
+        block = length if surrogate == "shift" else min(_BLOCK * correlation_time(y[at]), -(-length // 4))
+        for shift in rng.integers(0, length, n).tolist():  # where the first block begins, too
+            blocks = np.array_split(np.roll(np.arange(length), shift), max(length // block, 1))
+            yield y[at][np.concatenate([blocks[place] for place in rng.permutation(len(blocks))])]
+
+
+def _rates(x: Doubles, y: Doubles, lags: NDArray[np.int64], radius: float, batch: RqaBatch) -> Doubles:
+    """The rates (series, lags) of the points x and those of several series y (series, points, coordinates), by the
+    definition in float64."""
+    metric, strict = metric_named(batch.x.embedding.metric.name), batch.convention.strict
+    limit = metric.limit_of(np.float64(radius))
+    there = [np.logical_not(np.isnan(side).any(axis=-1)) for side in (x, y)]
+    gaps = not (there[0].all() and there[1].all())
+    columns = [np.ascontiguousarray(np.moveaxis(side, -1, 0)) for side in (x, y)]
+    n, length = len(x), y.shape[1]
+    rates = np.full((len(y), len(lags)), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for place, lag in enumerate(lags.tolist()):
+            begin, end = max(0, -lag), min(n, length - lag)
+            if end <= begin:
+                continue
+            later = slice(begin + lag, end + lag)
+            d = metric.compared(a[begin:end] - b[:, later] for a, b in zip(*columns, strict=True))
+            near = np.count_nonzero(d < limit if strict else d <= limit, axis=1)
+            cells: Any = end - begin
+            if gaps:
+                cells = np.count_nonzero(there[0][begin:end] & there[1][:, later], axis=1)
+            rates[:, place] = near / cells
+    return rates
