@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from null_systems import NULLS, SHARED, null_table
 from numpy.typing import NDArray
 
 Truth = NDArray[np.bool_]
@@ -123,11 +124,17 @@ CASES: dict[str, tuple[Any, ...]] = {
     "no links, common trend": (10, 300, None, unlinked("trend"), 0.6, 0.0, 0.0),
     "no links, random walks": (10, 300, None, unlinked("walk"), 0.0, 0.0, 0.0),
 }
+CASES |= {
+    f"null: {kind} (n = {rows})": (8, rows, None, null_table, 0.0, 0.0, 0.0)
+    for rows in (300, 100) for kind in NULLS | SHARED
+}
 
 
 def simulated(name: str, number: int) -> tuple[Truth, Data]:
     """Which series (row) drives which (column) in a network of a case, and its series."""
     n, rows, draw, system, strength, noise, season = CASES[name]
+    if system is null_table:
+        return np.zeros((n, n), bool), null_table(name.partition(": ")[2].partition(" (")[0], number, n, rows)
     rng = np.random.default_rng([number, *map(ord, name)])
     links = np.zeros((n, n), bool) if draw is None else draw(rng, n)
     return links, noisy(system(rng, links, rows, strength), rng, noise, season)
