@@ -18,20 +18,21 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from typing import Any
 
 import numpy as np
 from common import Report, parser
 from null_systems import NULLS, null_table
+from numpy.typing import NDArray
 
 import pyedmcl
 from pyedmcl.device.session import open_device
 
+Data = NDArray[np.float64]
 FIRST = 1000
 N_SERIES = 6
 
 
-def p_values(data: np.ndarray[Any, Any], surrogate: str | None, n: int, number: int, device: str | None) -> np.ndarray[Any, Any]:
+def p_values(data: Data, surrogate: str | None, n: int, number: int, device: str | None) -> Data:
     """P-values of all ordered pairs against surrogates."""
     E = int(np.median([pyedmcl.embed_dimension(column, E_max=10, device=device).E for column in data.T]))
     options = {} if surrogate is None else {"surrogate": surrogate}
@@ -39,7 +40,7 @@ def p_values(data: np.ndarray[Any, Any], surrogate: str | None, n: int, number: 
     return found.p_value[~np.eye(len(found.p_value), dtype=bool)]
 
 
-def p_of_gains(data: np.ndarray[Any, Any], surrogate: str | None, n: int, number: int, device: str | None) -> np.ndarray[Any, Any]:
+def p_of_gains(data: Data, surrogate: str | None, n: int, number: int, device: str | None) -> Data:
     """P-values of convergence of all ordered pairs."""
     E = int(np.median([pyedmcl.embed_dimension(column, E_max=10, device=device).E for column in data.T]))
     found = pyedmcl.ccm_matrix(data, E=E, sample=10, seed=number, device=device)

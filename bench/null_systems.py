@@ -69,8 +69,9 @@ def predators(rng: np.random.Generator, n_series: int, rows: int) -> Data:
 
 
 def season(
-    rng: np.random.Generator, n_series: int, rows: int, shape: str = "sin", period: float | None = None, size: float = 1.5
-) -> Data:
+    rng: np.random.Generator, n_series: int, rows: int, shape: str = "sin", period: float | None = None,
+    size: float = 1.5,
+) -> Data:  # fmt: skip
     """Red noise and a cycle that all share, each with a phase and a size of its own."""
     length = period or float(rng.uniform(6, 30))
     t = np.arange(rows)[:, None] / length
@@ -139,7 +140,8 @@ def counts(rng: np.random.Generator, n_series: int, rows: int, kind: str = "poor
 
 def one_weather(rng: np.random.Generator, n_series: int, rows: int, r: float = 0.7, memory: float = 0.7) -> Data:
     """Innovations that are correlated within a row: no series comes first."""
-    noise = np.sqrt(r) * rng.standard_normal((rows + 200, 1)) + np.sqrt(1 - r) * rng.standard_normal((rows + 200, n_series))
+    shared, own = rng.standard_normal((rows + 200, 1)), rng.standard_normal((rows + 200, n_series))
+    noise = np.sqrt(r) * shared + np.sqrt(1 - r) * own
     return filtered(noise, [memory])[200:]
 
 
@@ -162,7 +164,8 @@ NULLS: dict[str, Null] = {
     "season 12, two harmonics": partial(season, shape="harmonics", period=12.0), "season, any period": season,
     "season 12.37": partial(season, period=12.37), "season 36.52": partial(season, period=36.52),
     "season 52.18": partial(season, period=52.18), "bloom, any period": partial(season, shape="bloom"),
-    "season, drifting": partial(season, shape="drifting"), "season, changing amplitude": partial(season, shape="amplitude"),
+    "season, drifting": partial(season, shape="drifting"),
+    "season, changing amplitude": partial(season, shape="amplitude"),
     "season in half": partial(season, shape="half"), "season of the variance": partial(season, shape="variance"),
     "season of counts": partial(season, shape="counts"), "season of logarithms": partial(season, shape="log"),
     "trend linear": trend, "trend quadratic": partial(trend, shape="quadratic"),
@@ -176,7 +179,8 @@ NULLS: dict[str, Null] = {
 SHARED: dict[str, Null] = {
     "one weather, r 0.3, AR(1) 0.3": partial(one_weather, r=0.3, memory=0.3),
     "one weather, r 0.7, AR(1) 0.3": partial(one_weather, r=0.7, memory=0.3),
-    "one weather, r 0.3, AR(1) 0.7": partial(one_weather, r=0.3, memory=0.7), "one weather, r 0.7, AR(1) 0.7": one_weather,
+    "one weather, r 0.3, AR(1) 0.7": partial(one_weather, r=0.3, memory=0.7),
+    "one weather, r 0.7, AR(1) 0.7": one_weather,
     "one weather, r 0.7, AR(1) 0.9": partial(one_weather, r=0.7, memory=0.9),
     "hidden driver, one delay": hidden, "hidden driver, weak": partial(hidden, size=0.3),
     "hidden driver, several delays": partial(hidden, delays=2),

@@ -16,6 +16,7 @@ from ...data.group_labels import take_groups
 from ...data.groups import Layout
 from ...data.series import Series, as_series
 from ...device.select import DeviceNames
+from ...errors import warn
 from ...jobs.function import public_function
 from ...jobs.kept import KeepingRunner, kept_in
 from ...jobs.runner import Runner
@@ -45,7 +46,7 @@ from .causal_arguments import (
     radius_asked,
 )
 from .causal_legs import LegsOfNetwork
-from .causal_network_result import NETWORK_FILE, CausalNetwork
+from .causal_network_result import HIDDEN, NETWORK_FILE, CausalNetwork
 
 _LEAST_E = 2  # the state of a driven series needs more than its own value
 _MEMORIES = 2  # that a state of smooth series spans: few of their rows predict the next one whatever drives them
@@ -272,7 +273,10 @@ def _of(
     if problem.E_max is not None:
         dims = np.maximum(dims, min(max(_LEAST_E, -(-_MEMORIES * memory // problem.tau)), problem.E_max))
     fields = fields | {"E": tuple(dims.tolist()), "E_max": None}
-    return LegsOfNetwork(fields, legs, seasons, runner, layout).result(lib_sizes)
+    network = LegsOfNetwork(fields, legs, seasons, runner, layout).result(lib_sizes)
+    if network.hidden_driver:
+        warn(f"of {len(network.names)} series {HIDDEN}: no verdict of this network excludes it")
+    return network
 
 
 def _identity(problem: LaggedMapProblem, legs: Legs, lib_sizes: Any, series: Series) -> dict[str, str]:
