@@ -48,7 +48,7 @@ def surrogate_test(
     ] = BUDGET,
     seed: Seed = None,
     period: Annotated[
-        int | None, typer.Option("--period", help="Steps of a cycle, for --surrogate seasonal; looked for by default.",
+        float | None, typer.Option("--period", help="Rows of a cycle (12, 12.42); looked for by default.",
                           show_default=False)
     ] = None,
     rate: Annotated[

@@ -73,7 +73,7 @@ def causal_network(
     forecast: bool = True,
     seed: int | None = None,
     season: str = "remove",
-    period: int | None = None,
+    period: float | None = None,
     recurrence: float = 0.1,
     exclusion_radius: str | int = "auto",
     knn: int | None = None,
@@ -141,7 +141,7 @@ def causal_network(
         What is done with a cycle that at least half of the series share, and two at least, and of which there are 10 or
         more: it is removed from these before anything else, or left to the surrogates. A common season is a driver that
         is known.
-    period : int, optional
+    period : float, optional
         Rows of that cycle, which is looked for by default; also for surrogates.
     recurrence : float
         As for :func:`pyedmcl.surrogate`.

@@ -74,7 +74,7 @@ class CausalNetwork(Graph, Result):
         Recordings that the rows belong to, where they were told apart; else 0.
     reasons : tuple of str
         For surrogates of method "auto": what was taken for each series, and why.
-    season, without_season : int, tuple of str
+    season, without_season : float, tuple of str
         Rows of the cycle that was removed, 0 for none; and the names of the series that had it.
     exclusion_radius : int
         Rows so near in time were no neighbours.
@@ -127,7 +127,7 @@ class CausalNetwork(Graph, Result):
     n_steps: int
     groups: int = 0
     reasons: tuple[str, ...] = ()
-    season: int = 0
+    season: float = 0
     without_season: tuple[str, ...] = ()
     exclusion_radius: int = 0
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)

@@ -156,8 +156,8 @@ def methods(network: CausalNetwork) -> str:
         )
     if network.season:
         parts.append(
-            f"A cycle of {network.season} rows, which {len(network.without_season)} of the series share, was removed "
-            "from these before, so that all that follows is of what is left."
+            f"A cycle of {network.season:.4g} rows, which {len(network.without_season)} of the series share, was "
+            "removed from these before, so that all that follows is of what is left."
         )
     if network.surrogate is not None and network.draws is not None:
         parts.append(

@@ -49,7 +49,7 @@ def partial_ccm(
     rate: float = 0.05,
     budget: int = BUDGET,
     seed: int | None = None,
-    period: int | None = None,
+    period: float | None = None,
     recurrence: float = 0.1,
     exclusion_radius: int = 0,
     knn: int | None = None,
@@ -179,7 +179,7 @@ class _Draws:
 
 
 def _makers(
-    series: Series, dims: NDArray[np.int_], surrogate: str, period: int | None, tau: int, recurrence: float
+    series: Series, dims: NDArray[np.int_], surrogate: str, period: float | None, tau: int, recurrence: float
 ) -> dict[int, Maker]:
     """What makes surrogates of both variables."""
     chosen = _told(series, surrogate, period) if surrogate != "auto" else (None, None)
@@ -223,7 +223,7 @@ def _tested(
     return measured, tests, record
 
 
-def _told(series: Series, surrogate: str, period: int | None) -> tuple[AnyChoice | None, ...]:
+def _told(series: Series, surrogate: str, period: float | None) -> tuple[AnyChoice | None, ...]:
     """What is taken for surrogates of both variables, of which a warning tells; None where the method says it all."""
     (choices,) = choices_of([Series(series.values[:, :2].copy(), series.names[:2])], surrogate, period)
     if not choices:

@@ -143,7 +143,7 @@ def ccm_significance(
     knn: int | None = None,
     E_max: int = 20,
     E_rule: str | float = "best",
-    period: int | None = None,
+    period: float | None = None,
     recurrence: float = 0.1,
     state: Any = None,
     lib_range: Any = None,

@@ -196,7 +196,7 @@ def xmap_significance(
     knn: int | None = None,
     E_max: int = 20,
     E_rule: str | float = "best",
-    period: int | None = None,
+    period: float | None = None,
     recurrence: float = 0.1,
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,

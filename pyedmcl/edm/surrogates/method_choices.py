@@ -12,7 +12,7 @@ from .surrogate_segments import METHODS, SegmentChoice, segment_choices
 AnyChoice = Choice | SeasonChoice | SegmentChoice
 
 
-def choices_of(parts: Sequence[Series], method: str, period: int | None) -> tuple[tuple[AnyChoice, ...], ...]:
+def choices_of(parts: Sequence[Series], method: str, period: float | None) -> tuple[tuple[AnyChoice, ...], ...]:
     """What is taken for each series of each part of a table (its groups).
 
     By "auto", by "seasonal" without a period, and by "phase" and "iaaft" where there are gaps; nothing for others.

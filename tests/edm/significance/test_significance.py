@@ -100,7 +100,7 @@ def test_all_pairs_find_the_chain(one_device):
      ({"E": 0}, "E=0"), ({"seed": "a"}, "seed='a'")],
 )  # fmt: skip
 def test_bad_input_is_named(options, words):
-    x, y = driven(60)
+    x, y = np.random.default_rng(1).standard_normal((2, 60))
     with pytest.raises(InputError, match=words):
         pyedmcl.ccm_significance(x, y, **{"E": 2, "n": 3, **options})
     with pytest.raises(InputError, match=words):
