@@ -35,9 +35,9 @@ def surrogate_test(
     y: Second = None,
     surrogate: Annotated[
         str,
-        typer.Option("--surrogate", "--method", metavar="phase|shuffle|iaaft|twin|seasonal|auto",
+        typer.Option("--surrogate", "--method", metavar="auto|phase|shuffle|iaaft|twin|seasonal",
                      help="What surrogates keep; auto looks at each series."),
-    ] = "phase",
+    ] = "auto",
     n: Annotated[
         str,
         typer.Option("--n", metavar="auto|N",

@@ -21,14 +21,12 @@ from ..jobs.provenance import origin
 from ..launch.progress import Progress, report_progress
 from .shared import arguments
 from .shared.times import remarks_on_times_of, said_once
-from .surrogates.components import Components, Line, common_line, components_of
-from .surrogates.surrogate_choice import choose, explained, length, seen_by_rank, steps_words
+from .surrogates.components import Components, Line, common_line
+from .surrogates.surrogate_choice import choose, explained, length, steps_words, sure_change
 from .table_remarks import Remark, remarks_on_size, remarks_on_table
 
 _MANY_TIES = 0.5  # of the values occur more than once ...
 _LEAST_SHARE = 0.01  # of the variance that a cycle explains; less is the wake of a few large values
-_SURE_GAIN = 12  # of twice the likelihood; surrogates keep what is less sure as well, at the cost of power alone
-_LEAST_TREND = 0.1  # of the variance that slow change or steps explain: memory alone gives some
 _FEW_VALUES = 0.1  # ... and there are so few different ones
 
 
@@ -215,13 +213,13 @@ def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], tu
             "it does not return to a mean: two such series seem to be linked by chance. Take differences, or "
             "surrogates that wander too (surrogate='auto')",
         ))  # fmt: skip
-    sure = Components() if choice.steps else components_of(seen_by_rank(values), finite, _SURE_GAIN)[0]
+    sure = sure_change(values, choice)
     for part, code, words in (
         (Components(slow=sure.slow), "trend", "a straight line" if sure.slow == 1 else "slow change"),
         (Components(jumps=sure.jumps), "step", f"a {steps_words(sure.jumps)}"),
     ):
-        share = _share(values, choice.level, part, finite) if part else 0.0
-        if share > _LEAST_TREND:
+        if part:
+            share = _share(values, choice.level, part, finite)
             remarks.append(Remark(code, name, f"{words} explains {share:.0%} of its variance"))
     lines = [line for line in choice.level.lines if _share(values, choice.level, line, finite) >= _LEAST_SHARE]
     remarks += [

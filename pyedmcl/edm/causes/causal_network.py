@@ -32,6 +32,7 @@ from ..maps.pairs import pairs_in_groups, with_dimensions
 from ..shared import arguments
 from ..surrogates.group_draws import DRAWS, drawn_from
 from ..surrogates.group_surrogates import parts_of
+from ..surrogates.method_choices import tell_lost
 from ..surrogates.seasons import Seasons, seasons_of
 from ..surrogates.surrogate import check_method
 from .causal_arguments import (
@@ -241,7 +242,9 @@ def causal_network(
     drawn_from(layout, legs.draw)
     series = fields["data"].series
     seasons = seasons_of(series, legs.surrogate, legs.period, remove=legs.season == "remove", layout=layout)
-    memory = memory_of([part for _, part in parts_of(seasons.series, layout, "data")], longest)
+    parts = [part for _, part in parts_of(seasons.series, layout, "data")]
+    tell_lost(parts, legs.surrogate or "")
+    memory = memory_of(parts, longest)
     legs = replace(legs, latest=latest_asked(latest, legs.lags, memory))
     if radius is None:
         fields["exclusion_radius"] = memory

@@ -28,7 +28,7 @@ from ..shared.exceedance import counts, p_values, smallest_p
 from ..shared.false_discovery import false_discovery
 from ..shared.sequential import FIRST, SequentialTests, tell_reach
 from ..surrogates.group_surrogates import parts_of
-from ..surrogates.method_choices import AnyChoice, choices_of
+from ..surrogates.method_choices import AnyChoice, choices_of, tell_lost
 from ..surrogates.surrogate import SeriesMakers, check_method
 from ..surrogates.surrogate_draws import draw
 from .significance_problem import CcmSignificanceProblem
@@ -132,7 +132,7 @@ def ccm_significance(
     E: str | int | Sequence[int] = "auto",
     tau: int = 1,
     Tp: int = 0,
-    surrogate: str = "phase",
+    surrogate: str = "auto",
     n: int | str = "auto",
     rate: float = 0.05,
     budget: int = BUDGET,
@@ -164,8 +164,8 @@ def ccm_significance(
     Parameters
     ----------
     surrogate : str
-        Method of :func:`pyedmcl.surrogate`: "phase" asks whether autocorrelation alone could explain a skill,
-        "seasonal" whether a common cycle could.
+        Method of :func:`pyedmcl.surrogate`. "auto" keeps what each series suggests, such as seasons that both share and
+        slow change; where "phase" and others lose that, a warning says so.
     n : int or "auto"
         Surrogates of each target. The smallest p-value that can be found is 1 / (n + 1). "auto" draws as many as it
         takes to decide at the false discovery rate ``rate``; see :func:`pyedmcl.xmap_significance`.
@@ -291,12 +291,12 @@ def _skill(problem: CcmSignificanceProblem, runner: Runner) -> tuple[Doubles, Re
 def _taken_of_both(
     directions: Sequence[Direction], layout: Layout | None, surrogate: str, period: Any
 ) -> list[tuple[tuple[AnyChoice, ...], ...] | None]:
-    """What is taken for each direction's target, found in both series together; None for "auto", which looks at one."""
-    if surrogate == "auto":
-        return [None] * len(directions)
+    """What is taken for each direction's target, found in both series together; of what is lost a warning tells."""
     targets = [d.target.series for d in directions]
     both = Series(np.column_stack([one.values[:, 0] for one in targets]), tuple(one.names[0] for one in targets))
-    choices = choices_of([part for _, part in parts_of(both, layout, "x, y")], surrogate, period)
+    parts = [part for _, part in parts_of(both, layout, "x, y")]
+    tell_lost(parts, surrogate)
+    choices = choices_of(parts, surrogate, period)
     return [tuple(own[place : place + 1] for own in choices) for place in range(len(directions))]
 
 

@@ -29,6 +29,8 @@ from ..shared import arguments
 from ..shared.exceedance import p_values, smallest_p
 from ..shared.false_discovery import false_discovery
 from ..shared.sequential import FIRST, decided, tell_reach
+from ..surrogates.group_surrogates import parts_of
+from ..surrogates.method_choices import tell_lost
 from ..surrogates.surrogate import SeriesMakers, check_method
 from .surrogate_folder import folder_for
 from .surrogate_tests import surrogate_tests
@@ -187,7 +189,7 @@ def xmap_significance(
     E: str | int | Sequence[int] = "auto",
     tau: int = 1,
     Tp: int = 0,
-    surrogate: str = "phase",
+    surrogate: str = "auto",
     n: int | str = "auto",
     rate: float = 0.05,
     budget: int = BUDGET,
@@ -303,6 +305,7 @@ def xmap_significance(
     if series.n_series < 2:
         raise InputError("data: there is one series; pairs need two at least")
     makers = SeriesMakers(series, surrogate, fields["tau"], period, recurrence, layout=layout)
+    tell_lost([part for _, part in parts_of(series, layout, "data")], surrogate)
     problem = XmapSignificanceProblem(**fields, makers=makers, n=count or min(FIRST, most), seed=number or 0)
     runner = arguments.runner_on(device, problem.data.dtype, client)
     with contextlib.ExitStack() as stack:

@@ -37,6 +37,7 @@ _RETURNS, _SLOW = -3.41, 0.9
 _LEAST = 30  # rows without which nothing is looked for
 _BETTER = 30  # of twice the likelihood: slow change and steps may explain so much of a walk by chance (19 of 20)
 _SPREAD_GAINS = 10  # beside what it costs: rare, for what has a spread of its own is drawn on the host
+_SURE_GAIN, _TOLD_SHARE = 12, 0.1  # of twice the likelihood, of the variance: memory alone gives some
 _LEAST_SPREAD = 0.1  # of the mean: a spread of nothing would make surrogates infinite
 # What was found for the last series, by their digests: who tests one series against many looks at it once.
 _FOUND: dict[tuple[bytes, float | None], Choice] = {}
@@ -259,6 +260,15 @@ def seen_by_rank(values: Doubles) -> Doubles:
     """Values without gaps in which components are looked for: normal scores where values are far from normal."""
     filled = bridged(values)
     return normal_scores(filled) if far_from_normal(values[np.isfinite(values)]) else filled
+
+
+def sure_change(values: Doubles, choice: Choice) -> Components:
+    """Slow change and steps that are sure enough to be told; surrogates keep others, too, at the cost of power."""
+    finite = np.isfinite(values)
+    if choice.steps or not (choice.level.slow or choice.level.jumps):
+        return NOTHING
+    found = replace(components_of(seen_by_rank(values), finite, _SURE_GAIN)[0], lines=())
+    return found if explained(values, found.fitted(values, finite), finite) > _TOLD_SHARE else NOTHING
 
 
 def _with_period(level: Components, rest: Doubles, kept: Mask, period: float) -> Components:
