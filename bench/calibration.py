@@ -9,6 +9,8 @@ For each kind of null (bench/null_systems.py) and each number of rows: the share
   p     pyedmcl.xmap_significance with its defaults, but for n and one E for all: the median of embed_dimension, since
         each other set of E compiles a kernel of its own
   gain  convergence of pyedmcl.ccm_matrix
+  interval  coverage of SimplexResult.interval(0.95), of maps and flows with noise: of the half of the rows that follow
+        the library, at 1 to 10 steps ahead, and of as many generated steps
 Rules were chosen on numbers 0 to 99 and on kinds whose period and place are drawn; those from 1,000 on are reported.
 A JSON line for each goes to the file of --out. --quick: 3 tables of each.
 """
@@ -21,7 +23,8 @@ import warnings
 
 import numpy as np
 from common import Report, parser
-from null_systems import NULLS, null_table
+from network_systems import flows
+from null_systems import NULLS, logistic, null_table
 from numpy.typing import NDArray
 
 import pyedmcl
@@ -47,6 +50,41 @@ def p_of_gains(data: Data, surrogate: str | None, n: int, number: int, device: s
     return found.trend()[1][~np.eye(data.shape[1], dtype=bool)]
 
 
+def systems(name: str, number: int, rows: int) -> Data:
+    """A logistic map or a flow (bench/network_systems.py) by itself."""
+    rng = np.random.default_rng([number, *map(ord, name)])
+    if name == "logistic map":
+        return logistic(rng, 1, rows)[:, 0]
+    return flows(rng, np.zeros((2, 2), bool), rows, 0.0)[:, 0]
+
+
+def coverage(report: Report, rows: int, numbers: range, device: str | None) -> None:
+    """Shares of values within intervals of 95 %."""
+    for name, E in (("logistic map", 2), ("flow", 4)):
+        for noise in (0.0, 0.1, 0.3, 0.5):
+            ahead: dict[int, list[float]] = {Tp: [] for Tp in (1, 2, 5, 10)}
+            generated = []
+            for number in numbers:
+                x = systems(name, number, rows + 10)
+                x = x + noise * x.std() * np.random.default_rng(number).standard_normal(len(x))
+                half = rows // 2
+                for Tp, shares in ahead.items():
+                    library = pyedmcl.simplex(x[:half], E=E, Tp=Tp, exclusion_radius=E + Tp, device=device)
+                    lower, upper = library.interval(0.95)
+                    width = float(np.nanmedian(upper - lower)) / 2
+                    later = pyedmcl.simplex(x, E=E, Tp=Tp, lib_range=(0, half), pred_range=(half, rows), device=device)
+                    off = np.abs(later.observed - later.predicted)
+                    shares.append(float((off[np.isfinite(off)] <= width).mean()))
+                made = pyedmcl.simplex(x[:rows], E=E, generate_steps=10, exclusion_radius=E, device=device)
+                lower, upper = made.interval(0.95)
+                generated.append(((lower <= x[rows:]) & (x[rows:] <= upper)).mean())
+            report.add(
+                kind=f"interval, {name}, noise {noise:.0%}", rows=rows, tables=len(numbers), first=numbers[0],
+                **{f"Tp{Tp}": round(float(np.mean(shares)), 3) for Tp, shares in ahead.items()},
+                generated=round(float(np.mean(generated)), 3),
+            )  # fmt: skip
+
+
 TESTS = {"p": p_values, "gain": p_of_gains}
 
 
@@ -65,11 +103,16 @@ def main() -> None:
     parts = [part.strip() for part in given.kinds.split(";")] if given.kinds else [""]
     kinds = [kind for kind in NULLS if any(part in kind for part in parts)]
     report, until = Report(open_device(given.device).info, given.out), time.monotonic() + given.seconds
+    numbers = range(given.first, given.first + (3 if given.quick else given.tables))
+    if given.tests == "interval":
+        for rows in map(int, given.rows.split(",")):
+            coverage(report, rows, numbers, given.device)
+        return
     for kind in kinds:
         for rows in map(int, given.rows.split(",")):
             for test in given.tests.split(","):
                 shares = []
-                for number in range(given.first, given.first + (3 if given.quick else given.tables)):
+                for number in numbers:
                     if time.monotonic() >= until:
                         return
                     data = null_table(kind, number, N_SERIES, rows)
