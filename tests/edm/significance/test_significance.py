@@ -140,3 +140,19 @@ def test_what_phase_surrogates_lose_is_told_and_auto_is_the_default(shared, one_
         assert pyedmcl.xmap_significance(data, **asked).method == "auto"
         assert pyedmcl.ccm_significance(*data.T, **asked).method == "auto"
     assert not any("does not keep" in str(one.message) for one in caught)
+
+
+def test_gains_of_surrogates_make_a_test_of_convergence(one_device):
+    rng = np.random.default_rng(5)
+    p = []
+    for _ in range(12):  # the trend of sizes alone has p <= 0.05 in four of ten such pairs
+        x, y = np.zeros((2, 120))
+        for t in range(1, 120):
+            x[t], y[t] = 0.9 * x[t - 1] + rng.standard_normal(), 0.9 * y[t - 1] + rng.standard_normal()
+        p += pyedmcl.ccm_significance(x, y, E=2, n=19, seed=1, device=one_device).p_gain.tolist()
+    assert sum(value <= 0.05 for value in p) <= 4  # 1.2 of 24 expected; 5 or more by chance in 0.6 %
+    x, y = driven(300, strength=0.4)
+    found = pyedmcl.ccm_significance(x, y, E=2, n=39, seed=1, device=one_device)
+    assert found.p_gain.min() <= 0.05 and found.gain[int(found.p_gain.argmin())] > 0.1
+    alike = pyedmcl.ccm_significance(x, y, E=2, n=3, lib_size=6, seed=1, device=one_device)
+    assert np.isnan(alike.p_gain).all() and np.isnan(alike.gain).all()
