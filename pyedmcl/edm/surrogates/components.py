@@ -95,7 +95,8 @@ class Components:
         columns = [np.ones((len(values), 1)), _slow_change(len(values), self.slow), _steps(len(values), self.jumps)]
         columns += [_harmonics(len(values), line) for line in self.lines]
         design = np.concatenate(columns, axis=1)
-        fit, *_ = np.linalg.lstsq(design[there], values[there], rcond=None)
+        known = design if there.all() else design[there]
+        fit, *_ = np.linalg.lstsq(known.T @ known, known.T @ values[there], rcond=None)  # of columns of sizes near 1
         return np.asarray(design @ fit)
 
 
@@ -197,7 +198,8 @@ def _fits(values: Doubles, slow: int, memory: float) -> list[tuple[Components, f
         out[0] *= math.sqrt(1 - memory * memory)
         return out
 
-    basis = np.linalg.qr(white(np.concatenate([np.ones((n, 1)), _slow_change(n, slow)], axis=1)))[0]
+    columns = white(np.concatenate([np.ones((n, 1)), _slow_change(n, slow)], axis=1))
+    basis = np.linalg.solve(np.linalg.cholesky(columns.T @ columns), columns.T).T  # of length 1, and at right angles
     rest = white(values[:, None])[:, 0]
     rest = rest - basis @ (basis.T @ rest)
     jumps: list[int] = []
@@ -364,10 +366,10 @@ def clearest_together(spectra: Sequence[Spectrum]) -> Line | None:
     for drift in (False, True):
         each = np.array([-np.log(np.maximum(one.p_of_each(turns, drift), 1e-300)) for one in spectra])
         total = each.sum(axis=0) - each.max(axis=0)  # of one series alone it is no season that others share
-        term, chance = np.ones(len(turns)), np.zeros(len(turns))
+        term, chance = np.zeros(len(turns)), np.zeros(len(turns))
         for k in range(len(spectra) - 1):
-            chance = chance + np.exp(np.log(term) - total)
-            term = term * np.maximum(total, 1e-300) / (k + 1)
+            chance = chance + np.exp(term - total)
+            term = term + np.log(np.maximum(total, 1e-300) / (k + 1))
         at = int(np.where(total > 0, chance, 1.0).argmin())
         if total[at] > 0 and float(chance[at]) * 2 * len(spectra[0].values) <= LEVEL:
             best = spectra[int(each[:, at].argmax())]
