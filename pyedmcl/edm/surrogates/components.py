@@ -39,7 +39,8 @@ _SLOWER = 6  # of these, which are longer than seasons
 _ROWS_PER_HALF_WAVE = 12
 _SKEWED, _HEAVY = 0.8, 1.5
 _MOST_JUMPS = 4
-_SLOW_COSTS = 4.0  # of twice the likelihood, for each term: as much is gained by chance in 5 %
+_SLOW_COSTS = 2.0  # of twice the likelihood, for each term: what is kept needlessly costs power alone
+_ANY_SLOW_COSTS = 4.0  # beside that, for any: in noise it is rare
 _JUMP_COSTS = 4.0  # beside 2 log n, for the search
 
 
@@ -207,7 +208,7 @@ def _fits(values: Doubles, slow: int, memory: float) -> list[tuple[Components, f
     edge = max(n // 20, 4)
     for _ in range(_MOST_JUMPS + 1):
         left = max(float((rest * rest).sum()), 1e-300)
-        cost = _SLOW_COSTS * slow + (_JUMP_COSTS + 2 * math.log(n)) * len(jumps)
+        cost = _SLOW_COSTS * slow + _ANY_SLOW_COSTS * (slow > 0) + (_JUMP_COSTS + 2 * math.log(n)) * len(jumps)
         made.append((Components(slow, tuple(sorted(jumps))), -n * math.log(left / n) - cost))
         # Inner products with the step at each row, whitened: 1 there, 1 - memory behind.
         columns = np.column_stack([rest, basis])
