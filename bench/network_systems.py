@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from null_systems import NULLS, SHARED, null_table
 from numpy.typing import NDArray
 
 Truth = NDArray[np.bool_]
@@ -79,6 +80,59 @@ def neurons(rng: np.random.Generator, links: Truth, rows: int, strength: float) 
     return out
 
 
+def flows(rng: np.random.Generator, links: Truth, rows: int, strength: float) -> Data:
+    """Thomas's cyclic attractors, whose first coordinates are pulled to those of their drivers; a row each 0.8."""
+    n, h, each = len(links), 0.1, 8
+    weights, friction = links / np.maximum(links.sum(axis=0), 1), rng.uniform(0.17, 0.2, len(links))
+    driven, state, out = links.any(axis=0), rng.uniform(-1, 1, (3, len(links))), np.empty((rows, n))
+
+    def slope(s: Data) -> Data:
+        x, y, z = s
+        pull = strength * driven * (x @ weights - x)
+        return np.array([np.sin(y) - friction * x + pull, np.sin(z) - friction * y, np.sin(x) - friction * z])
+
+    for t in range(-300 * each, rows * each):
+        a = slope(state)
+        b = slope(state + h / 2 * a)
+        c = slope(state + h / 2 * b)
+        state = state + h / 6 * (a + 2 * b + 2 * c + slope(state + h * c))
+        if t >= 0 and t % each == 0:
+            out[t // each] = state[0]
+    return out
+
+
+def phases(rng: np.random.Generator, links: Truth, rows: int, strength: float) -> Data:
+    """Rotators of periods from 12 to 24 rows that noise disturbs, and that are pulled towards the phase of drivers."""
+    n = len(links)
+    weights, turn = links / np.maximum(links.sum(axis=0), 1), 2 * np.pi / rng.uniform(12, 24, len(links))
+    angle, out = rng.uniform(0, 6.28, n), np.empty((rows, n))
+    for t in range(-200, rows):
+        pull = (np.sin(angle[:, None] - angle[None, :]) * weights).sum(axis=0)
+        angle = angle + turn + strength * pull + 0.15 * rng.standard_normal(n)
+        if t >= 0:
+            out[t] = np.sin(angle)
+    return out
+
+
+def linear(rng: np.random.Generator, links: Truth, rows: int, strength: float) -> Data:
+    """Autoregressions with links of one or two rows' delay, and noise."""
+    n = len(links)
+    own, x = rng.uniform(0.2, 0.6, n), np.zeros((rows + 200, n))
+    first = links & (rng.random(links.shape) < 0.5)
+    for t in range(2, len(x)):
+        x[t] = own * x[t - 1] + strength * (x[t - 1] @ first + x[t - 2] @ (links & ~first)) + rng.standard_normal(n)
+    return x[200:]
+
+
+def regimes(rng: np.random.Generator, links: Truth, rows: int, strength: float) -> Data:
+    """Autoregressions whose drivers act by a saturating function, and noise."""
+    n = len(links)
+    x = np.zeros((rows + 200, n))
+    for t in range(1, len(x)):
+        x[t] = 0.5 * x[t - 1] + strength * np.tanh(2 * x[t - 1] - 1) @ links + rng.standard_normal(n)
+    return x[200:]
+
+
 def unlinked(kind: str) -> Callable[..., Data]:
     """Red noise by itself, with a common season or trend, or summed up to random walks."""
 
@@ -118,16 +172,27 @@ CASES: dict[str, tuple[Any, ...]] = {
     "forks": (10, 400, fork_links, maps, 0.4, 0.05, 0.0),
     "Lotka-Volterra": (10, 400, random_links, lotka_volterra, 0.3, 0.05, 0.0),
     "Hindmarsh-Rose": (10, 1000, random_links, neurons, 0.3, 0.0, 0.0),
+    "flows": (5, 500, random_links, flows, 0.3, 0.0, 0.0),
+    "flows, 10 % noise": (5, 500, random_links, flows, 0.3, 0.1, 0.0),
+    "rotators": (6, 500, random_links, phases, 0.25, 0.0, 0.0),
+    "linear": (8, 400, random_links, linear, 0.35, 0.0, 0.0),
+    "saturating": (6, 400, random_links, regimes, 0.8, 0.0, 0.0),
     "no links": (10, 300, None, unlinked("noise"), 0.6, 0.0, 0.0),
     "no links, common season": (10, 300, None, unlinked("season"), 0.6, 0.0, 0.0),
     "no links, common trend": (10, 300, None, unlinked("trend"), 0.6, 0.0, 0.0),
     "no links, random walks": (10, 300, None, unlinked("walk"), 0.0, 0.0, 0.0),
+}
+CASES |= {
+    f"null: {kind} (n = {rows})": (8, rows, None, null_table, 0.0, 0.0, 0.0)
+    for rows in (300, 100) for kind in NULLS | SHARED
 }
 
 
 def simulated(name: str, number: int) -> tuple[Truth, Data]:
     """Which series (row) drives which (column) in a network of a case, and its series."""
     n, rows, draw, system, strength, noise, season = CASES[name]
+    if system is null_table:
+        return np.zeros((n, n), bool), null_table(name.partition(": ")[2].partition(" (")[0], number, n, rows)
     rng = np.random.default_rng([number, *map(ord, name)])
     links = np.zeros((n, n), bool) if draw is None else draw(rng, n)
     return links, noisy(system(rng, links, rows, strength), rng, noise, season)

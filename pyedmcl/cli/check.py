@@ -21,6 +21,7 @@ def check(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     groups: options.Groups = None,
+    regular: options.Regular = "insert",
     purpose: Annotated[
         str, typer.Option("--purpose", metavar="maps|recurrence", help="What the table is for.")
     ] = "maps",
@@ -44,7 +45,9 @@ def check(
     from ..data.columns import many
 
     with talk.progress("checking") as report:
-        checked = pyedmcl.check(series, E_max=E_max, groups=labels, purpose=purpose, progress=report)
+        checked = pyedmcl.check(
+            series, E_max=E_max, groups=labels, purpose=purpose, regular=regular or "insert", progress=report
+        )
     for line in [] if reading is None else str(reading).split("\n"):
         talk.summary(in_options(line, running().command))
     size = f"{checked.n_series:,} series of {checked.n_steps:,} rows"

@@ -88,7 +88,7 @@ def network(
                           rich_help_panel="Legs")
     ] = BUDGET,
     period: Annotated[
-        int | None, typer.Option("--period", help="Steps of a cycle, for surrogates; auto looks for one.",
+        float | None, typer.Option("--period", help="Rows of a cycle (12, 12.42) for surrogates; auto looks for one.",
                                  show_default=False, rich_help_panel="Legs")
     ] = None,
     season: Annotated[
@@ -204,7 +204,7 @@ def _write(result: CausalNetwork, output: Path | None, text: Path | None) -> Non
 def _tell(talk: Talk, result: CausalNetwork, rate: float, written: list[str]) -> None:
     """Say on the terminal, or as JSON, what was found and where it was written."""
     if result.season:
-        talk.remark(f"a cycle of {result.season} rows was removed from {', '.join(result.without_season)}")
+        talk.remark(f"a cycle of {result.season:.4g} rows was removed from {', '.join(result.without_season)}")
     talk.remark_on_surrogates(result.names, result.reasons)
     rows, linked, columns = result.rows(), result.rows(_LINKED), _columns()
     talk.summary(f"{len(rows):,} pairs: {result.summary()} (seed {result.seed}){'; see ' if written else ''}"

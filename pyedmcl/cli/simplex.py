@@ -54,6 +54,9 @@ def simplex(
     pred: options.Predicted = None,
     groups: options.Groups = None,
     windows: options.Windows = None,
+    generate: Annotated[
+        int, typer.Option("--generate", metavar="STEPS", help="Continue the series by so many steps instead.")
+    ] = 0,
     regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
@@ -86,7 +89,8 @@ def simplex(
             states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
             exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), groups=labels,
-            windows=parse_windows(windows), neighbors=neighbors, recall=recall, progress=report,
+            windows=parse_windows(windows), generate_steps=generate,
+            neighbors=neighbors, recall=recall, progress=report,
             regular=regular, dtype=dtype, device=device,
         )  # fmt: skip
     if picture is not None:
@@ -96,9 +100,15 @@ def simplex(
         return
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
+        values += [end.tolist() for end in result.interval()] if generate else []
         when = times_of_rows(series, np.asarray(result.time)) if result.group is None else result.time.tolist()
+        header = _HEADER + (("lower", "upper") if generate else ())
         groups_of = [] if result.group is None else [result.group.tolist()]
-        write_result(output, result, ("group",) * len(groups_of) + _HEADER, zip(*groups_of, when, *values, strict=True))
+        header = ("group",) * len(groups_of) + header
+        write_result(output, result, header, zip(*groups_of, when, *values, strict=True))
+    if generate:
+        _steps(talk, result, times_of_rows(series, np.asarray(result.time)), output)
+        return
     both = np.isfinite(np.asarray(result.predicted)) & np.isfinite(np.asarray(result.observed))
     n = int(both.sum())
     skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}
@@ -109,6 +119,15 @@ def simplex(
         {"column": states.names[0], "target": of.names[0], "E": E, **skill, "n": n,
          "output": None if output is None else str(output), "neighbors": result.provenance["neighbors"]}
     )  # fmt: skip
+
+
+def _steps(talk: Talk, result: Any, when: list[Any], output: Path | None) -> None:
+    """Generated steps with the interval that holds 95 % of them, as a table."""
+    header = ("time", "predicted", "lower", "upper")
+    rows = list(zip(when, result.predicted.tolist(), *(end.tolist() for end in result.interval()), strict=True))
+    talk.table(header, [[str(row[0]), *(f"{value:.5g}" for value in row[1:])] for row in rows], right=header[1:])
+    talk.document({"E": result.E, "steps": [dict(zip(header, row, strict=True)) for row in rows],
+                   "output": None if output is None else str(output)})  # fmt: skip
 
 
 def _windows(talk: Talk, result: WindowedForecast, output: Path | None) -> None:

@@ -35,9 +35,9 @@ def surrogate_test(
     y: Second = None,
     surrogate: Annotated[
         str,
-        typer.Option("--surrogate", "--method", metavar="phase|shuffle|iaaft|twin|seasonal|auto",
+        typer.Option("--surrogate", "--method", metavar="auto|phase|shuffle|iaaft|twin|seasonal",
                      help="What surrogates keep; auto looks at each series."),
-    ] = "phase",
+    ] = "auto",
     n: Annotated[
         str,
         typer.Option("--n", metavar="auto|N",
@@ -48,7 +48,7 @@ def surrogate_test(
     ] = BUDGET,
     seed: Seed = None,
     period: Annotated[
-        int | None, typer.Option("--period", help="Steps of a cycle, for --surrogate seasonal; looked for by default.",
+        float | None, typer.Option("--period", help="Rows of a cycle (12, 12.42); looked for by default.",
                           show_default=False)
     ] = None,
     rate: Annotated[

@@ -40,7 +40,7 @@ def gap_codes(
         for i in unknown.tolist():
             low[i], high[i] = np.fmin.reduce(values[:, i]), np.fmax.reduce(values[:, i])
     for end in (low, high):
-        likely: list[int] = np.flatnonzero(_is_code(end)).tolist()
+        likely: list[int] = np.flatnonzero(is_code(end)).tolist()
         for i in likely:
             column = values[:, i]
             different, counts = np.unique(column[np.isfinite(column)], return_counts=True)
@@ -56,7 +56,8 @@ def gap_codes(
                 )
 
 
-def _is_code(values: Array) -> Array:
+def is_code(values: Array) -> Array:
+    """Which numbers are codes of gaps in many files, such as 999.9 or 1e20."""
     size = np.abs(values.astype(np.float64))
     return np.isin(np.round(size, 4), list(_NINES)) | (size >= _FILLED)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -18,11 +19,12 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, warn
+from ..errors import InputError, PyedmclWarning, warn
 from .arguments import choice
 from .group_labels import take_groups
 from .groups import Groups
 from .intake import Array
+from .series import Series
 from .steps import steps_of
 from .time_axis import may_have_times, times_in, with_rows
 from .time_words import faults, moment, remedy
@@ -51,7 +53,7 @@ def regular_times(function: Callable[P, R]) -> Callable[P, R]:
     Functions that it calls in turn take what they are given: it has been settled.
     """
     parameters = inspect.signature(function).parameters
-    if "regular" not in parameters:
+    if "regular" not in parameters or function.__name__ == "check":  # which tells what is wrong with times itself
         return function
     names = tuple(parameters)
     held = [name for name in names if name in _DATA]
@@ -218,6 +220,20 @@ class _Settling:
         if text not in self.told and len(self.told) < _TOLD:
             warn(f"{start}{text}")
             self.told.append(text)
+
+
+def with_missing_rows(series: Series, groups: Groups | None) -> tuple[Series, Groups | None]:
+    """Series with rows of gaps where their times say that rows are missing; as they are where times say otherwise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PyedmclWarning)
+        try:
+            filled = _Settling("insert", {}, None, True)._filled(series, "data", groups)
+        except InputError:
+            return series, groups
+    if filled is None:
+        return series, groups
+    made = with_rows(series, filled.rows, filled.time)
+    return made, None if groups is None else replace(groups, codes=groups.codes[filled.owner])
 
 
 SETTLE = _Settling.settle.__code__  #: At which the traceback of a refusal begins.

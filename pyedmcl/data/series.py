@@ -37,7 +37,7 @@ from .number_forms import (
 from .numeric import NotNumericError, float_type, numeric_column
 from .reading import NOTHING_SAID, Reading, ReadingOptions, time_in_words
 from .text_columns import are_words, in_stretches, require_no_recordings, tell_recordings, warn_of_recordings
-from .times import TimeChoice, choose_time, counters, is_time_name, moments_of, unread
+from .times import TimeChoice, choose_time, counters, is_time_name, moments_of, require_certain, unread
 from .unpack import Array, Table, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
@@ -239,6 +239,7 @@ def time_of_table(
     if by_index and table.time is not None:
         choice.moments = moments_of(table.time, None, form)
         choice.columns = ()
+        require_certain(choice.moments, [], table.time, table.where, what)
     return choice
 
 

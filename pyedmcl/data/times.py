@@ -287,7 +287,7 @@ def choose_time(
 
     def settled(choice: TimeChoice) -> TimeChoice:
         if choice.moments is not None:
-            _require_certain(choice.moments, [names[i] for i in choice.columns], column(choice.columns[0]), where, what)
+            require_certain(choice.moments, [names[i] for i in choice.columns], column(choice.columns[0]), where, what)
         return choice
 
     if named:
@@ -495,11 +495,12 @@ def _counts_all_along(values: Array) -> bool:
     return len(again) <= len(values) // _LONG and bool((values[again] == values[0]).all())
 
 
-def _require_certain(
+def require_certain(
     moments: Moments, names: Sequence[object], column: Array | Cells, where: Callable[[int], str], what: str
 ) -> None:
     """Refuse times of which a few cells are none, and forms that may be read in two ways."""
-    called = f"{'column' if len(names) == 1 else 'columns'} {', '.join(repr(str(name)) for name in names)}"
+    listed = ", ".join(repr(str(name)) for name in names)
+    called = f"{'column' if len(names) == 1 else 'columns'} {listed}" if names else "the index"
     if moments.bad:
         row = moments.bad[0]
         text = repr(_cell(column, row))
@@ -508,7 +509,7 @@ def _require_certain(
         means = " It may be a line below the table, such as a mean or a source." if last else ""
         raise InputError(
             f"{what}: {called} holds {kind}, but {text} in {where(row)} is none.{means} Mend the cell, or leave out "
-            f"its line: skip_rows={_only(where(row))}"
+            f"{_only(where(row))}"
         )
     if moments.also:
         raise InputError(
@@ -518,9 +519,9 @@ def _require_certain(
 
 
 def _only(place: str) -> str:
-    """The line that a place names, as ``skip_rows`` takes it."""
+    """How the row at a place is left out."""
     number = place.rpartition(" ")[2]
-    return repr(f"{number}:{number}")
+    return f"its line: skip_rows={f'{number}:{number}'!r}" if place.startswith("line") else "its row"
 
 
 def _plain(form: str) -> str:

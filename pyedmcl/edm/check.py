@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from ..data.columns import some
 from ..data.condition import near_one
 from ..data.group_labels import take_groups
 from ..data.groups import Groups
-from ..data.series import as_series
+from ..data.regular import with_missing_rows
+from ..data.series import Series, as_series
+from ..errors import ReadingWarning
 from ..io.optional import pandas_for
 from ..io.result import Result
 from ..jobs.function import public_function
@@ -22,9 +25,12 @@ from ..jobs.provenance import origin
 from ..launch.progress import Progress, report_progress
 from .shared import arguments
 from .shared.times import remarks_on_times_of, said_once
-from .surrogates.surrogate_choice import choose, explained, line, mean_cycle
+from .surrogates.components import Components, Line, common_line
+from .surrogates.surrogate_choice import choose, explained, length, steps_words, sure_change
 from .table_remarks import Remark, remarks_on_size, remarks_on_table, remarks_on_values
 
+#: Words of sentences on reading that have remarks of their own here.
+_REMARKED = ("stands for a gap", "there are more series")
 _MANY_TIES = 0.5  # of the values occur more than once ...
 _LEAST_SHARE = 0.01  # of the variance that a cycle explains; less is the wake of a few large values
 _FEW_VALUES = 0.1  # ... and there are so few different ones
@@ -76,6 +82,7 @@ def check(
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
     purpose: str = "maps",
+    regular: str = "insert",
     progress: Progress | None = None,
 ) -> CheckResult:
     """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants.
@@ -98,6 +105,9 @@ def check(
     purpose : {"maps", "recurrence"}
         What the table is for. Recurrence is about rows that come back: seasons, trends, copies and rows that are equal
         to others are not told then.
+    regular : {"insert", "ignore"}
+        Where times say that rows are missing, seasons and trends are looked for with rows of gaps in their places, or
+        in the rows as they come.
     progress : callable or True, optional
         Called as ``progress(done, total, "series")``; True shows a bar.
 
@@ -131,32 +141,37 @@ def check(
     """
     highest = arguments.integer("E_max", E_max, 1)
     maps = choice("purpose", purpose, ("maps", "recurrence")) == "maps"
+    choice("regular", regular, ("insert", "ignore"))
     arguments.reporter(progress)
     rest, of = take_groups(data, groups, "data")
-    series = as_series(rest, columns=columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReadingWarning)  # remarks here
+        series = as_series(rest, columns=columns)
     if of is not None:
         of.require(series.n_steps, "data")
     remarks = [Remark(code, "", text) for code, text in remarks_on_times_of(series.time, of)]
+    inferred = [] if series.reading is None or isinstance(data, Series) else series.reading.inferred
+    remarks += [
+        Remark("reading", "", text) for text in inferred if not any(said in text for said in _REMARKED)
+    ]
     on_table = remarks_on_table(series) if maps else [*map(_for_recurrence, remarks_on_values(series))]
     remarks += (remarks_on_size(series, highest) + _on_groups(of, highest) if maps else []) + on_table
     labels = {remark.series for remark in on_table if remark.code == "labels"}
-    periods: dict[int, list[str]] = {}
+    as_given = series
+    if regular == "insert":  # a season is counted in rows of equal steps
+        series, of = with_missing_rows(series, of)
+    seasons: dict[str, tuple[Line, ...]] = {}
     for done, (name, column) in enumerate(zip(series.names, series.values.T, strict=True), 1):
-        of_series, own_periods = ([], []) if name in labels else _on_series_of(name, column.astype(np.float64), of)
+        of_series, lines = ([], ()) if name in labels else _on_series_of(name, column.astype(np.float64), of)
+        if series is not as_given:  # rows that were put in are no gaps of the table
+            gap_free = not np.isnan(as_given.values[:, done - 1]).any()
+            of_series = [remark for remark in of_series if remark.code != "gaps" or not gap_free]
         if not maps:
-            of_series, own_periods = [_for_recurrence(one) for one in of_series if one.code in _FOR_ALL], []
+            of_series, lines = [_for_recurrence(one) for one in of_series if one.code in _FOR_ALL], ()
         remarks += of_series
-        for period in own_periods:
-            periods.setdefault(period, []).append(name)
+        seasons[name] = lines
         report_progress(done, series.n_series, "series")
-    for period, names in periods.items():
-        if len(names) > 1:
-            remarks.append(Remark(
-                "common-season", "",
-                f"{len(names)} series share a cycle of {period} rows ({some(names)}): they "
-                "predict each other without any link. Test with surrogates that keep it (surrogate='auto' or "
-                "surrogate='seasonal')",
-            ))  # fmt: skip
+    remarks += _common(seasons, series.n_steps)
     return CheckResult(tuple(remarks), series.n_steps, series.n_series, origin())
 
 
@@ -170,6 +185,21 @@ def _for_recurrence(remark: Remark) -> Remark:
     if remark.code == "labels":
         text = text.partition(": tell")[0] + ": quantify each recording by itself, as 'rqa_batch' does by groups"
     return Remark(remark.code, remark.series, text)
+
+
+def _common(seasons: dict[str, tuple[Line, ...]], n: int) -> Iterator[Remark]:
+    """A remark on each season that several series share."""
+    while (line := common_line(list(seasons.values()), n)) is not None:
+        names = [name for name, own in seasons.items() if any(line.shares(other, n) for other in own)]
+        yield Remark(
+            "common-season", "",
+            f"{len(names)} series share a cycle of {length(line)} rows ({some(names)}): they "
+            "predict each other without any link. Test with surrogates that keep it (surrogate='auto' or "
+            "surrogate='seasonal')",
+        )  # fmt: skip
+        seasons = {
+            name: tuple(other for other in own if not line.shares(other, n)) for name, own in seasons.items()
+        }
 
 
 def _on_groups(groups: Groups | None, E_max: int) -> list[Remark]:
@@ -188,25 +218,25 @@ def _on_groups(groups: Groups | None, E_max: int) -> list[Remark]:
 
 def _on_series_of(
     name: str, values: NDArray[np.float64], groups: Groups | None
-) -> tuple[list[Remark], list[int]]:
-    """Remarks on one series, in each group by itself, and the rows of its cycles."""
+) -> tuple[list[Remark], tuple[Line, ...]]:
+    """Remarks on one series, in each group by itself, and its seasons."""
     if groups is None:
-        remarks, period = _on_series(name, near_one(values)[0])
-        return remarks, [period] if period else []
+        return _on_series(name, near_one(values)[0])
     labels = groups.names.tolist()
     parts = [_on_series(name, near_one(values[groups.codes == number])[0]) for number in range(len(labels))]
     texts = said_once(
         (remark.code, label, remark.text) for label, (own, _) in zip(labels, parts, strict=True) for remark in own
     )
-    return [Remark(code, name, text) for code, text in texts.items()], sorted({period for _, period in parts} - {0})
+    lines = {line.period: line for _, own in parts for line in own}
+    return [Remark(code, name, text) for code, text in texts.items()], tuple(lines.values())
 
 
-def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], int]:
-    """Remarks on one series, and the rows of its cycle."""
+def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], tuple[Line, ...]]:
+    """Remarks on one series, and its seasons."""
     finite = np.isfinite(values)
     present = values[finite]
     if not present.size or float(np.ptp(present)) == 0:
-        return [Remark("constant", name, "there is nothing but one value or gaps, which no skill can be had of")], 0
+        return [Remark("constant", name, "there is nothing but one value or gaps, which no skill can be had of")], ()
     remarks = []
     if not finite.all():
         gaps = int((~finite).sum())
@@ -226,13 +256,28 @@ def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], in
             "it does not return to a mean: two such series seem to be linked by chance. Take differences, or "
             "surrogates that wander too (surrogate='auto')",
         ))  # fmt: skip
-    if choice.trend:
-        share = explained(values, line(values, finite), finite)
-        remarks.append(Remark("trend", name, f"a straight line explains {share:.0%} of its variance"))
-    if choice.period:
-        rest = values - line(values, finite) if choice.trend else values
-        share = explained(rest, mean_cycle(rest, finite, choice.period), finite)
-        if share < _LEAST_SHARE:
-            return remarks, 0
-        remarks.append(Remark("season", name, f"a cycle of {choice.period} rows explains {share:.0%} of its variance"))
-    return remarks, choice.period
+    sure = sure_change(values, choice)
+    for part, code, words in (
+        (Components(slow=sure.slow), "trend", "a straight line" if sure.slow == 1 else "slow change"),
+        (Components(jumps=sure.jumps), "step", f"a {steps_words(sure.jumps)}"),
+    ):
+        if part:
+            share = _share(values, choice.level, part, finite)
+            remarks.append(Remark(code, name, f"{words} explains {share:.0%} of its variance"))
+    lines = [line for line in choice.level.lines if _share(values, choice.level, line, finite) >= _LEAST_SHARE]
+    remarks += [
+        Remark("season", name, f"a cycle of {length(line)} rows explains {share:.0%} of its variance{drift}")
+        for line in lines
+        if (share := _share(values, choice.level, line, finite)) is not None
+        for drift in (", while its height and phase drift" if line.drift else "",)
+    ]  # fmt: skip
+    return remarks, tuple(lines)
+
+
+def _share(values: NDArray[np.float64], level: Components, part: Components | Line, there: NDArray[np.bool_]) -> float:
+    """Share of the variance that a part of a level explains, of what the slower parts leave."""
+    alone = Components(lines=(part,)) if isinstance(part, Line) else part
+    rest = values
+    if isinstance(part, Line) and (level.slow or level.jumps):
+        rest = values - replace(level, lines=()).fitted(values, there)
+    return explained(rest, alone.fitted(rest, there), there)

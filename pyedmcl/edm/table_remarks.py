@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..data.columns import some
 from ..data.condition import near_one
+from ..data.doubts import gap_codes, is_code
 from ..data.series import Series
 from ..data.text_columns import in_stretches
 from .shared.scores import pearson
@@ -28,15 +29,9 @@ _LIKELY = 0.99  # the same with gaps filled, which is looked at first
 _SHIFT = 6  # rows by which copies may be apart; the lags of causal_network
 _TOGETHER = 256  # series that are compared with all others at a time
 _STRETCH = 5  # rows one after the other that occur again
-_FAR = 3  # spans of all other values between them and a code
 _PASSES = 8  # of the mean: four times there and back
-_NINES = {
-    9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0, 65535.0,
-    2147483647.0, 2147483648.0, 4294967295.0,
-}  # fmt: skip
 _BLINKS = (0.0, -1.0)  # what eye trackers write where there is no eye
 _STRAY, _STRAYS = 20, 3  # spans of all other values between them and a stray one; how many are looked for at an end
-_FILLED = 1e19  # values of this size and more are what formats fill gaps with
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,9 @@ def remarks_on_size(series: Series, E_max: int) -> list[Remark]:
 
 
 def _codes(series: Series) -> Iterator[Remark]:
-    """Numbers such as -9999 that stand for gaps, far from all values."""
+    """Numbers such as -9999 that stand for gaps, far from all values; and -1 or 0 where an eye was shut."""
+    for name, text in gap_codes(series.values, series.names, series.extent):
+        yield Remark("gap-code", name, text)
     for name, column in zip(series.names, series.values.T, strict=True):
         different, counts = np.unique(column[np.isfinite(column)], return_counts=True)
         if len(different) < 3:
@@ -119,7 +116,6 @@ def _codes(series: Series) -> Iterator[Remark]:
         for end, others in ((0, different[1:]), (-1, different[:-1])):
             code = float(different[end])
             away = float(np.abs(others - code).min())
-            is_code = round(abs(code), 4) in _NINES or abs(code) >= _FILLED
             span = float(np.ptp(others))
             if code in _BLINKS and counts[end] > 1 and span > 0 and away > span:
                 yield Remark(
@@ -127,12 +123,6 @@ def _codes(series: Series) -> Iterator[Remark]:
                     f"{code:g} occurs {counts[end]:,} times, far from all other values ({others[0]:g} to "
                     f"{others[-1]:g}), and stands for a blink or a gap in files of eye trackers and counters: leave "
                     "such cells empty, or make them NaN",
-                )  # fmt: skip
-            if is_code and away > _FAR * span:
-                yield Remark(
-                    "gap-code", name,
-                    f"{code:g} occurs {counts[end]:,} times, far from all other values ({others[0]:g} to "
-                    f"{others[-1]:g}), and stands for a gap in many files: leave such cells empty, or make them NaN",
                 )  # fmt: skip
 
 
@@ -148,7 +138,7 @@ def _strays(series: Series) -> Iterator[Remark]:
                 break
             strays.append(float(different[far[0]]))
             different, counts = np.delete(different, far[0]), np.delete(counts, far[0])
-        strays = [value for value in strays if round(abs(value), 4) not in _NINES and abs(value) < _FILLED]
+        strays = [value for value in strays if not is_code(np.array(value))]
         if strays:
             rows = [int(np.flatnonzero(column == np.asarray(value, column.dtype))[0]) for value in strays]
             held = ", ".join(f"row {row} holds {value:g}" for row, value in sorted(zip(rows, strays, strict=True)))

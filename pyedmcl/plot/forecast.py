@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from .figure import as_label, finished, moments, new_figure, short_dates, with_unit
 from .palette import MIDDLE, PALE, RED, folded, legend, legend_above
 
+_LEVEL = 0.95  # of the band around forecasts
 _SHOWN = 200  # steps of a prediction; more cannot be told apart
 _PANEL = 28  # letters beside a panel
 _VIEWS = 15  # views that get a bar
@@ -75,18 +77,28 @@ def _course(ax: Any, result: Any, title: str | None) -> None:
     time, label = moments(result)
     if getattr(result, "group", None) is not None:  # one behind the other
         time, label = np.arange(len(time)), "time (row)"
-    spread = np.sqrt(np.maximum(np.asarray(result.variance, np.float64), 0))
+    low, high, words = _band(result, predicted)
     shown = slice(-_SHOWN, None)
     if np.isfinite(observed).any():
         ax.plot(time[shown], observed[shown], color=PALE, linewidth=2.6, label="observed")
     ax.plot(time[shown], predicted[shown], color=RED, linewidth=1, label="predicted")
-    low, high = (predicted - spread)[shown], (predicted + spread)[shown]
-    ax.fill_between(time[shown], low, high, color=RED, alpha=0.2, linewidth=0, label="± 1 standard deviation")
+    ax.fill_between(time[shown], low[shown], high[shown], color=RED, alpha=0.2, linewidth=0, label=words)
     short_dates(ax.xaxis, time)
     ax.set_xlabel(label if len(time) <= _SHOWN else f"{label}, the last {_SHOWN} steps")
     ax.set_ylabel(folded(_name(result) or "value", _PANEL))
     legend_above(ax)
     ax.set_title(title or _heading(result), fontsize=11, pad=26)
+
+
+def _band(result: Any, predicted: Any) -> tuple[Any, Any, str]:
+    """The ends of a band around predictions, and what it is."""
+    if hasattr(result, "interval"):
+        try:
+            return *result.interval(_LEVEL), f"{_LEVEL:.0%} interval"
+        except InputError:  # too few rows for it
+            pass
+    spread = np.sqrt(np.maximum(np.asarray(result.variance, np.float64), 0))
+    return predicted - spread, predicted + spread, "± 1 standard deviation of neighbours"
 
 
 def _against(ax: Any, result: Any) -> None:

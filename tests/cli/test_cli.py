@@ -285,3 +285,14 @@ def test_machine_without_devices(monkeypatch):
     result = run("devices")
     assert result.exit_code == 4 and "pyedmcl[cpu]" in result.output
     assert run("devices", "--doctor").exit_code == 4
+
+
+def test_a_series_is_continued_with_intervals(tmp_path):
+    x = np.random.default_rng(1).random(200)
+    np.savetxt(tmp_path / "x.csv", x, header="x", comments="")
+    done = inside("simplex", "x.csv", "--E", "2", "--generate", "3", "-o", "next.csv", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "next.csv").read_text().splitlines()
+    assert lines[0] == "time,observed,predicted,variance,lower,upper" and len(lines) == 4
+    steps = json.loads(done.stdout)["steps"]
+    assert len(steps) == 3 and all(step["lower"] < step["predicted"] < step["upper"] for step in steps)

@@ -50,10 +50,12 @@ def test_text_of_an_index_is_read_as_dates():
     days = np.delete(MONTHS, [7, 8]).astype(str)
     frame = pandas.DataFrame({"a": NOISE[: len(days), 0]}, index=days[: len(NOISE)])
     assert codes(frame) == ["time-gaps"] and "2 rows are missing" in str(pyedmcl.check(frame))
-    frame.index = ["spring 1990", *days[1:]]
-    assert codes(frame) == []
-    frame.index = [*days[:-1], "spring 1990"]
-    assert codes(frame) == ["time-text"]
+    for row in (0, len(days) - 1):
+        frame.index = [*days[:row], "spring 1990", *days[row + 1 :]]
+        with pytest.raises(InputError, match=f"the index holds times, but 'spring 1990' in row {row} is none"):
+            pyedmcl.check(frame)
+    frame.index = [f"week {i}" for i in range(len(days))]
+    assert codes(frame) == ["reading"] and "does not read as dates" in str(pyedmcl.check(frame))
 
 
 def test_times_that_say_nothing():

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyedmcl
 
 #: Lines of code that ``pyedmcl/`` may have.
-BUDGET = 44_728
+BUDGET = 49_300
 
 
 def lines_of_code(text):

@@ -40,7 +40,7 @@ class Legs:
     forecast: bool
     partial_surrogates: int
     seed: int
-    period: int | None
+    period: float | None
     recurrence: float
     season: str
     draw: str

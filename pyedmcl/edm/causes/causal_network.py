@@ -16,6 +16,7 @@ from ...data.group_labels import take_groups
 from ...data.groups import Layout
 from ...data.series import Series, as_series
 from ...device.select import DeviceNames
+from ...errors import warn
 from ...io.saved import save_result
 from ...jobs.function import public_function
 from ...jobs.kept import KeepingRunner, kept_in
@@ -32,6 +33,7 @@ from ..maps.pairs import pairs_in_groups, with_dimensions
 from ..shared import arguments
 from ..surrogates.group_draws import DRAWS, drawn_from
 from ..surrogates.group_surrogates import parts_of
+from ..surrogates.method_choices import tell_lost
 from ..surrogates.seasons import Seasons, seasons_of
 from ..surrogates.surrogate import check_method
 from .causal_arguments import (
@@ -46,7 +48,7 @@ from .causal_arguments import (
     radius_asked,
 )
 from .causal_legs import LegsOfNetwork
-from .causal_network_result import NETWORK_FILE, CausalNetwork
+from .causal_network_result import HIDDEN, NETWORK_FILE, CausalNetwork
 
 _LEAST_E = 2  # the state of a driven series needs more than its own value
 _MEMORIES = 2  # that a state of smooth series spans: few of their rows predict the next one whatever drives them
@@ -73,7 +75,7 @@ def causal_network(
     forecast: bool = True,
     seed: int | None = None,
     season: str = "remove",
-    period: int | None = None,
+    period: float | None = None,
     recurrence: float = 0.1,
     exclusion_radius: str | int = "auto",
     knn: int | None = None,
@@ -141,7 +143,7 @@ def causal_network(
         What is done with a cycle that at least half of the series share, and two at least, and of which there are 10 or
         more: it is removed from these before anything else, or left to the surrogates. A common season is a driver that
         is known.
-    period : int, optional
+    period : float, optional
         Rows of that cycle, which is looked for by default; also for surrogates.
     recurrence : float
         As for :func:`pyedmcl.surrogate`.
@@ -241,7 +243,9 @@ def causal_network(
     drawn_from(layout, legs.draw)
     series = fields["data"].series
     seasons = seasons_of(series, legs.surrogate, legs.period, remove=legs.season == "remove", layout=layout)
-    memory = memory_of([part for _, part in parts_of(seasons.series, layout, "data")], longest)
+    parts = [part for _, part in parts_of(seasons.series, layout, "data")]
+    tell_lost(parts, legs.surrogate or "")
+    memory = memory_of(parts, longest)
     legs = replace(legs, latest=latest_asked(latest, legs.lags, memory))
     if radius is None:
         fields["exclusion_radius"] = memory
@@ -273,7 +277,10 @@ def _of(
     if problem.E_max is not None:
         dims = np.maximum(dims, min(max(_LEAST_E, -(-_MEMORIES * memory // problem.tau)), problem.E_max))
     fields = fields | {"E": tuple(dims.tolist()), "E_max": None}
-    return LegsOfNetwork(fields, legs, seasons, runner, layout).result(lib_sizes)
+    network = LegsOfNetwork(fields, legs, seasons, runner, layout).result(lib_sizes)
+    if network.hidden_driver:
+        warn(f"of {len(network.names)} series {HIDDEN}: no verdict of this network excludes it")
+    return network
 
 
 def _identity(problem: LaggedMapProblem, legs: Legs, lib_sizes: Any, series: Series) -> dict[str, str]:

@@ -25,6 +25,10 @@ COLUMNS = (
     "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "p_partial",
     "p_forecast", "E", "E_of", "tau", "reasons",
 )  # fmt: skip
+#: Said first where it is likely.
+HIDDEN = "so many are linked, or both ways, that a driver which is not in the table is likely"
+# Of all pairs: those that are linked in both directions, and those with an arrow; of so many series at least.
+_MANY_MUTUAL, _MANY_ARROWS, _LEAST_SERIES = 0.25, 0.4, 4
 #: The whole result, in the folder of a network.
 NETWORK_FILE = "network.edm"
 _ORDER = (DIRECT, LINK, INDIRECT, UNORDERED, NONE)
@@ -70,7 +74,7 @@ class CausalNetwork(Graph, Result):
         Recordings that the rows belong to, where they were told apart; else 0.
     reasons : tuple of str
         For surrogates of method "auto": what was taken for each series, and why.
-    season, without_season : int, tuple of str
+    season, without_season : float, tuple of str
         Rows of the cycle that was removed, 0 for none; and the names of the series that had it.
     exclusion_radius : int
         Rows so near in time were no neighbours.
@@ -86,7 +90,7 @@ class CausalNetwork(Graph, Result):
     >>> found.verdict[0, 1]  # row = effect, column = cause
     'direct'
     >>> print(found.statement(cause="x1", effect="x0").split(".")[0])
-    x1 drives x0, and no other series of the table explains that
+    A driver of both that is not in the table would look like this, too
     >>> found.rows(["direct"])[0][:3]
     ('x1', 'x0', 'direct')
     """
@@ -123,7 +127,7 @@ class CausalNetwork(Graph, Result):
     n_steps: int
     groups: int = 0
     reasons: tuple[str, ...] = ()
-    season: int = 0
+    season: float = 0
     without_season: tuple[str, ...] = ()
     exclusion_radius: int = 0
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -137,7 +141,16 @@ class CausalNetwork(Graph, Result):
         """How many pairs have which verdict, in words."""
         counts = {word: int((self.verdict == word).sum()) for word in _ORDER}
         counts[NONE] -= len(self.names)
-        return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+        said = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+        return f"{said}; {HIDDEN}" if self.hidden_driver else said
+
+    @property
+    def hidden_driver(self) -> bool:
+        """Whether so many pairs are linked both ways, or directly, that a driver outside of the table is likely."""
+        linked = np.isin(self.verdict.astype(str), (DIRECT, LINK, UNORDERED))
+        arrows, N = np.isin(self.verdict.astype(str), (DIRECT, LINK)), len(self.names)
+        most = max((linked & linked.T).sum() / _MANY_MUTUAL, arrows.sum() / _MANY_ARROWS)
+        return N >= _LEAST_SERIES and bool(most >= N * (N - 1))
 
     def rows(self, verdicts: Collection[str] | None = None) -> list[tuple[Any, ...]]:
         """Pairs as rows of :data:`COLUMNS`, by verdict and then by skill; only those of some verdicts if given."""

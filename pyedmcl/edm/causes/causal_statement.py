@@ -34,14 +34,17 @@ def statement(network: CausalNetwork, cause: int, effect: int) -> str:
     z = int(network.through[effect, cause])
     via = network.names[z] if z >= 0 else ""
     opening = {
-        DIRECT: f"{x} drives {y}, and no other series of the table explains that.",
+        DIRECT: f"There is evidence that {x} drives {y}, and no other series of the table explains it.",
         INDIRECT: f"{x} and {y} are linked through {via}: {x} acts on {y} through it, or it drives both.",
-        LINK: f"{x} drives {y}, directly or through other series: that was not tested.",
-        UNORDERED: f"{x} and {y} are linked, but nothing says that {x} comes first.",
+        LINK: f"There is evidence that {x} drives {y}, directly or through other series: that was not tested.",
+        UNORDERED: f"{x} and {y} are linked, but nothing says that {x} comes first: they may share a driver, or feel "
+                   "the same at once.",
         NONE: f"There is no sufficient evidence that {x} drives {y}.",
     }[verdict]
     if f"beside:{via}" in network.codes[effect, cause]:
-        opening = f"{x} drives {y}, also where {via} is known."
+        opening = f"There is evidence that {x} drives {y}, also where {via} is known."
+    if verdict in (DIRECT, LINK) and (network.hidden_driver or network.verdict[cause, effect] in (DIRECT, LINK)):
+        opening = f"A driver of both that is not in the table would look like this, too. {opening}"
     parts = [opening, _skill(network, cause, effect), _chance(network, cause, effect), _growth(network, cause, effect)]
     parts += [_order(network, cause, effect), _others(network, cause, effect), _forecast(network, cause, effect)]
     if verdict in (DIRECT, INDIRECT, LINK):
@@ -153,8 +156,8 @@ def methods(network: CausalNetwork) -> str:
         )
     if network.season:
         parts.append(
-            f"A cycle of {network.season} rows, which {len(network.without_season)} of the series share, was removed "
-            "from these before, so that all that follows is of what is left."
+            f"A cycle of {network.season:.4g} rows, which {len(network.without_season)} of the series share, was "
+            "removed from these before, so that all that follows is of what is left."
         )
     if network.surrogate is not None and network.draws is not None:
         parts.append(

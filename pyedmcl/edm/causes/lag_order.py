@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...jobs.blocks import cut
 from ..shared.convergence import upper_tail
+from ..shared.states import embed, standardised
 
 Doubles = NDArray[np.float64]
 
@@ -103,7 +104,7 @@ def _long_run_variance(values: Doubles, n: NDArray[np.int_]) -> Doubles:
     return np.asarray(np.maximum(total, 0.0) / n)
 
 
-def p_of_order(z: Doubles, opposite: Doubles) -> Doubles:
+def p_of_order(z: Doubles, opposite: Doubles, mutual: NDArray[np.bool_] | None = None) -> Doubles:
     """P-values (one-sided) of causes being known best before their effects.
 
     Parameters
@@ -113,10 +114,50 @@ def p_of_order(z: Doubles, opposite: Doubles) -> Doubles:
     opposite : ndarray
         The same of the opposite direction. A link that goes one way only has its opposite best at a later lag (Ye et
         al. 2015): where this is negative, both speak of the same order, and what they say is added up (Stouffer).
+    mutual : ndarray of bool, optional
+        Pairs of which both directions seem to come first, as those of series do that feel one weather in the same row:
+        the order of one has to be clearer than that of the other.
     """
     with np.errstate(invalid="ignore"):
-        both = np.where(opposite < 0, (z - opposite) / math.sqrt(2), z)
+        together = opposite < 0 if mutual is None else mutual | (opposite < 0)
+        both = np.where(together, (z - opposite) / math.sqrt(2), z)
     return np.asarray(np.vectorize(upper_tail, otypes=[float])(both))
+
+
+def z_beyond_linear(
+    estimates: Doubles, values: Doubles, E: NDArray[np.int_], tau: int, pairs: NDArray[np.int_]
+) -> Doubles:
+    """Fisher's z of a cross-map skill less that of a linear fit of the same lags, in standard errors.
+
+    Series that noise links within a row are linked as well by a line; deterministic coupling is not.
+
+    Parameters
+    ----------
+    estimates : ndarray (n_pairs, n_steps)
+        Of causes, at the rows that are estimated.
+    values : ndarray (n_steps, n_series)
+        NaN for gaps, which count as the mean in fits.
+    E : ndarray of int (n_series,)
+    tau : int
+    pairs : ndarray of int (n_pairs, 3)
+        Effect, cause, and Tp from the states of the effect to the cause; those of one effect and Tp side by side.
+
+    Returns
+    -------
+    ndarray (n_pairs,)
+    """
+    filled, z = np.nan_to_num(standardised(values)), np.empty(len(pairs))
+    for few in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(pairs[:, [0, 2]], axis=0).any(axis=1)) + 1):
+        effect, causes, Tp = int(pairs[few[0], 0]), pairs[few, 1], int(pairs[few[0], 2])
+        states = np.column_stack([np.ones(len(values)), embed(filled[:, [effect]], int(E[effect]), tau)])
+        goals = np.stack([_at_states(values[:, cause], Tp) for cause in causes])
+        known = np.isfinite(states).all(axis=1) & np.isfinite(_at_states(filled[:, 0], Tp))
+        basis = np.linalg.qr(states[known])[0]
+        shifted = np.stack([_at_states(filled[:, cause], Tp)[known] for cause in causes])
+        linear = np.full(goals.shape, np.nan)
+        linear[:, known] = (shifted @ basis) @ basis.T
+        z[few] = z_of_difference((np.stack([_at_states(one, Tp) for one in estimates[few]]), goals), (linear, goals))
+    return z
 
 
 def _at_states(values: Doubles, Tp: int) -> Doubles:

@@ -25,7 +25,7 @@ from ..maps.xmap_problem import XmapProblem
 from ..shared import arguments
 from ..shared.exceedance import counts, p_values
 from ..shared.sequential import FIRST, SequentialTests, tell_reach
-from ..surrogates.method_choices import AnyChoice, choices_of
+from ..surrogates.method_choices import AnyChoice, choices_of, tell_lost
 from ..surrogates.surrogate import check_method, maker
 from ..surrogates.surrogate_draws import draw
 from ..surrogates.surrogate_makers import Maker
@@ -44,12 +44,12 @@ def partial_ccm(
     E: str | int | Sequence[int] = "auto",
     tau: int = 1,
     Tp: int = 0,
-    surrogate: str = "phase",
+    surrogate: str = "auto",
     n: int | str | None = "auto",
     rate: float = 0.05,
     budget: int = BUDGET,
     seed: int | None = None,
-    period: int | None = None,
+    period: float | None = None,
     recurrence: float = 0.1,
     exclusion_radius: int = 0,
     knn: int | None = None,
@@ -179,10 +179,11 @@ class _Draws:
 
 
 def _makers(
-    series: Series, dims: NDArray[np.int_], surrogate: str, period: int | None, tau: int, recurrence: float
+    series: Series, dims: NDArray[np.int_], surrogate: str, period: float | None, tau: int, recurrence: float
 ) -> dict[int, Maker]:
     """What makes surrogates of both variables."""
-    chosen = _told(series, surrogate, period) if surrogate != "auto" else (None, None)
+    tell_lost([series], surrogate)
+    chosen = _told(series, surrogate, period) if surrogate != "auto" else choices_of([series], "auto", period)[0][:2]
     return {
         cause: maker(
             build_series(np.ascontiguousarray(series.values[:, cause]), [series.names[cause]]), surrogate,
@@ -223,7 +224,7 @@ def _tested(
     return measured, tests, record
 
 
-def _told(series: Series, surrogate: str, period: int | None) -> tuple[AnyChoice | None, ...]:
+def _told(series: Series, surrogate: str, period: float | None) -> tuple[AnyChoice | None, ...]:
     """What is taken for surrogates of both variables, of which a warning tells; None where the method says it all."""
     (choices,) = choices_of([Series(series.values[:, :2].copy(), series.names[:2])], surrogate, period)
     if not choices:

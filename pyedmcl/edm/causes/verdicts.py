@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..shared.false_discovery import false_discovery
+
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -92,12 +94,14 @@ class Evidence:
     @cached_property
     def clear(self) -> Mask | None:
         """Pairs whose best lag is better than those that a cause may not have."""
-        return None if self.p_lag is None else _at_most(self.p_lag, self.rate)
+        return None if self.p_lag is None else _at_most(false_discovery(self.p_lag), self.rate)
 
     @cached_property
     def improves(self) -> Mask:
         """Pairs whose cause improves forecasts of the effect, as far as that was asked."""
-        return np.zeros(self.skill.shape, bool) if self.p_forecast is None else _at_most(self.p_forecast, self.rate)
+        if self.p_forecast is None:
+            return np.zeros(self.skill.shape, bool)
+        return _at_most(false_discovery(self.p_forecast), self.rate)
 
     @cached_property
     def linked(self) -> Mask:
@@ -114,6 +118,15 @@ class Evidence:
     def ordered(self) -> Mask:
         """Pairs that pass all legs."""
         return self.linked if self.before is None else self.linked & self.before
+
+    @cached_property
+    def mutual(self) -> Mask:
+        """Pairs that pass all legs, and whose opposite direction is significant and allows it, too.
+
+        Series that feel one weather at once are such: the same row is not before.
+        """
+        opposite = self.skill > 0 if self.significant is None else self.significant
+        return self.ordered & (opposite if self.before is None else opposite & self.before).T
 
 
 def _at_most(values: Doubles, limit: float) -> Mask:

@@ -67,7 +67,7 @@ class CcmMatrixResult(Graph, Result):
 
     column_labels: ClassVar = {
         "tau": Label("1", "Kendall's tau of mean skill against library size"),
-        "p_value": Label("1", "one-sided p-value of that trend"),
+        "p_value": Label("1", "one-sided p-value of that trend if sizes were samples of their own; no test of a link"),
     }  # fmt: skip
 
     lib_sizes: NDArray[np.int_]
@@ -140,8 +140,10 @@ class CcmMatrixResult(Graph, Result):
     def converging(self, rate: float = 0.05) -> NDArray[np.bool_]:
         """Pairs (n_series, n_series) whose skill grows with the library.
 
-        Those that gain from the smallest to the largest library and, of at least 3 sizes, whose trend is significant at
-        the false discovery rate ``rate``.
+        Those that gain from the smallest to the largest library and, of at least 3 sizes, whose skill rises so steadily
+        that its trend (Mann and Kendall) would have a false discovery rate of ``rate`` if sizes were samples of their
+        own. They share one series: 15 to 42 % of pairs without any link are among these. It describes what grows and is
+        no test; ``p_gain`` of :func:`pyedmcl.ccm_significance` is one, and :func:`pyedmcl.causal_network` asks more.
         """
         rate = real("rate", rate, "a number between 0 and 1", lambda share: 0 < share < 1)
         converged: NDArray[np.bool_] = self.gain > 0
@@ -170,7 +172,7 @@ class CcmMatrixResult(Graph, Result):
     def plot(self, path: str | None = None, *, cluster: bool = False) -> Any:
         """Map of what skill gains from the smallest to the largest library; saved to ``path`` if given.
 
-        A star marks a trend that is significant at a false discovery rate of 0.05, where there are at least 3 sizes. Of
+        A star marks pairs of :meth:`converging` at the rate 0.05, where there are at least 3 sizes. Of
         one size it is the map of the skill. ``cluster`` puts series that are alike side by side. Needs matplotlib, and
         SciPy for ``cluster``.
         """
@@ -183,7 +185,7 @@ class CcmMatrixResult(Graph, Result):
         title, marks = f"gain of skill from {low:,} to {high:,} library rows, {self.sample} samples", None
         if len(self.lib_sizes) > 2:
             marks = (false_discovery(self.trend()[1]) <= 0.05) & (self.gain > 0)
-            title += "\n* trend significant at a false discovery rate of 0.05"
+            title += "\n* skill rises steadily with the library (no test of a link)"
         return heat_map(
             self.gain, self.names, path, title=title, marks=marks, label="gain of cross-map skill rho", cluster=cluster
         )
@@ -200,7 +202,7 @@ class CcmMatrixResult(Graph, Result):
 
         keep, title = self.converging(rate), "skill grows with the library"
         if len(self.lib_sizes) > 2:
-            title += f" (trend significant at a false discovery rate of {rate:g})"
+            title += " steadily (no test of a link)"
         return causal_network(
             self.at(int(self.lib_sizes.max())), self.names, path, keep=keep, top=top, title=title, layout=layout,
             clusters=clusters,

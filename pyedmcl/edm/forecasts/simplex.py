@@ -94,7 +94,8 @@ def simplex(
         Which measure the result has as ``skill``, beside its rho, mae and rmse; see :func:`pyedmcl.xmap`.
     generate_steps : int
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
-        library. For a single series with Tp = 1.
+        library. For a single series with Tp = 1. ``interval()`` of the result says how far such paths go astray; for
+        that, each state of the series is continued as well.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable or True, optional
@@ -170,6 +171,7 @@ def simplex(
         rmse=forecast.rmse,
         E=projection.E,
         group=shown.group,
+        errors=forecast.errors,
         skill=forecast.rho if measured == "pearson" else float(
             measure(measured, forecast.predicted[None], projection.observed)[0]
         ),

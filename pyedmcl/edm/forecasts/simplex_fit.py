@@ -83,13 +83,14 @@ class Projection:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Predictions of a projection's rows, their variance and skill."""
+    """Predictions of a projection's rows, their variance and skill; of generated steps how far off such ones were."""
 
     predicted: Doubles
     variance: Doubles
     rho: float
     mae: float
     rmse: float
+    errors: Doubles | None = None
 
 
 def prepare(
@@ -273,8 +274,52 @@ def generate(
     )
     rows = np.arange(n - 1, n - 1 + steps)
     made = replace(p, rows=rows, observed=np.full(steps, np.nan))
-    nothing = float("nan")
-    return made, Forecast(predicted, variance, nothing, nothing, nothing), replace(record, searched=searched)
+    nothing, errors = float("nan"), _errors_of_steps(executor, p, steps, dtype, request)
+    return made, Forecast(predicted, variance, nothing, nothing, nothing, errors), replace(record, searched=searched)
+
+
+def _errors_of_steps(
+    executor: Executor, p: Projection, steps: int, dtype: str, request: SearchRequest | None
+) -> Doubles:
+    """Sorted absolute errors (steps, n) of the same steps from each state of the series, NaN behind the last.
+
+    A state that came to a row may use neither what is near that row in time nor the rows from where it set out on.
+    """
+    values = p.query[:, 0].astype(np.float64)
+    n, errors = len(values), np.full((steps, len(values)), np.nan)
+    if p.query is not p.library:
+        return errors
+    known = embed(p.library[:, :1].astype(np.float64), p.lags, p.tau)
+    states, paths = known, np.empty((0, n))
+    for step in range(min(steps, n)):
+        asked = np.flatnonzero(np.isfinite(states).all(axis=1)[: n - 1])
+        if not len(asked):
+            break
+        of_step = replace(
+            p, library=known, query=states, lags=1, tau=1, exclusion_radius=max(p.exclusion_radius, step),
+            rows=asked, observed=np.append(values[1:], np.nan)[asked], extent=None,
+        )  # fmt: skip
+        predicted = np.full(n, np.nan)
+        predicted[asked + 1] = project(executor, of_step, dtype, request)[0].predicted
+        errors[step] = np.sort(np.abs(values - predicted))
+        paths = np.concatenate([predicted[None], paths])
+        states = _states_of_paths(values, paths, p.lags, p.tau)
+    return errors
+
+
+def _states_of_paths(values: Doubles, paths: Doubles, lags: int, tau: int) -> Doubles:
+    """States (n, lags) of paths at the rows that they came to: what they made, and before it values of the series.
+
+    ``paths`` (n_made, n) holds predictions by the row that they are of: those of the last step first.
+    """
+    n, made = len(values), len(paths)
+    states = np.full((n, lags), np.nan)
+    for lag in range(lags):
+        back = lag * tau
+        source = paths[back] if back < made else values
+        states[back:, lag] = source[: n - back]
+    states[:made] = np.nan
+    return states
 
 
 def check_generation(p: Projection, other_target: bool, options: PredictionOptions, steps: int) -> None:

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import InputError
 from ...io.optional import pandas_for
 from ...io.result import Result
+from ..shared import arguments
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +39,8 @@ class SimplexResult(Result):
         What is predicted.
     skill : float
         The measure that was asked for; rho by default.
+    errors : ndarray or None
+        Of generated steps: sorted absolute errors (n_steps, n) of such steps from each state of the series.
 
     Examples
     --------
@@ -50,6 +54,9 @@ class SimplexResult(Result):
     [3, 4]
     >>> result.to_frame().columns.tolist()
     ['time', 'observed', 'predicted', 'variance']
+    >>> lower, upper = result.interval(0.9)
+    >>> round(float(((lower <= result.observed) & (result.observed <= upper))[:-1].mean()), 1)
+    0.9
     """
 
     row_column: ClassVar = "time"
@@ -67,12 +74,49 @@ class SimplexResult(Result):
     dates: NDArray[Any] | None = field(default=None, repr=False)
     name: str = ""
     skill: float = float("nan")
+    errors: NDArray[np.float64] | None = field(default=None, repr=False)
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with columns (group,) time, observed, predicted, variance; the time as in the data."""
+    def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper ends (n,) of intervals that hold a share ``level`` of what is predicted.
+
+        Their half width is that quantile of how far off predictions were of rows that did not take part in them
+        (conformal prediction; Vovk et al., Algorithmic Learning in a Random World, 2005): the variance among
+        neighbours says less. Of generated steps each has a width of its own, that of paths of as many steps.
+
+        Parameters
+        ----------
+        level : float
+            In (0, 1).
+
+        Raises
+        ------
+        InputError
+            There are too few errors for this level: 1 / (1 - level), less one, are needed.
+        """
+        share = arguments.real("level", level, "a number between 0 and 1", lambda one: 0 < one < 1)
+        off = np.sort(np.abs(self.observed - self.predicted))[None] if self.errors is None else self.errors
+        known = np.isfinite(off).sum(axis=1)
+        place = np.ceil((known + 1) * share).astype(int) - 1
+        if (place >= known).any():
+            least = int(np.ceil(share / (1 - share)))
+            step = "" if self.errors is None else f" of step {int((place >= known).argmax()) + 1}"
+            raise InputError(
+                f"level={level:g}: the errors{step} of at least {least:,} predictions are needed, and there are "
+                f"{int(known.min()):,}; take a lower level, a longer series or fewer generated steps"
+            )
+        half = np.take_along_axis(off, place[:, None], axis=1)[:, 0]
+        return self.predicted - half, self.predicted + half
+
+    def to_frame(self, level: float | None = None) -> Any:
+        """A pandas DataFrame with columns (group,) time, observed, predicted, variance; the time as in the data.
+
+        With ``level`` also lower and upper, the ends of :meth:`interval`.
+        """
         columns = {} if self.group is None else {"group": self.group}
         columns |= {name: getattr(self, name) for name in ("time", "observed", "predicted", "variance")}
         columns["time"] = self.time if self.dates is None else self.dates
+        if level is not None:
+            columns["lower"], columns["upper"] = self.interval(level)
         return pandas_for("to_frame()").DataFrame(columns)
 
     def plot(self, path: str | None = None) -> Any:

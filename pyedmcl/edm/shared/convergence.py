@@ -22,13 +22,16 @@ class Convergence:
     tau : float
         Kendall's tau-b of mean skill against library size.
     p_value : float
-        Chance of a trend as rising as this if sizes made no difference (one-sided Mann-Kendall test: exact without
-        ties, else by the normal approximation with its correction for ties). NaN for fewer than 3 sizes.
+        Chance of a trend as rising as this if sizes were samples of their own (one-sided Mann-Kendall test: exact
+        without ties, else by the normal approximation with its correction for ties). They share one series, so that it
+        holds no level: it is 0.05 or less for a quarter to a half of pairs without any link. It says how steadily
+        skill rises, and :func:`pyedmcl.ccm_significance` has a test (``p_gain``). NaN for fewer than 3 sizes.
     gain : float
         Mean skill at the largest library less that at the smallest.
     p_gain : float
         One-sided p-value of the gain from Fisher's z of both, for ``n`` predicted rows taken as independent. Rows of a
-        time series are not: judge a doubtful case by surrogates (:func:`pyedmcl.ccm_significance`).
+        time series are not, and up to a fifth of pairs without a link have 0.05 or less: see ``p_gain`` of
+        :func:`pyedmcl.ccm_significance`.
     overlap : float
         Share of the samples of the smallest library that do as well as the median of the largest.
     """

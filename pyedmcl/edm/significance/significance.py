@@ -28,12 +28,16 @@ from ..shared.exceedance import counts, p_values, smallest_p
 from ..shared.false_discovery import false_discovery
 from ..shared.sequential import FIRST, SequentialTests, tell_reach
 from ..surrogates.group_surrogates import parts_of
-from ..surrogates.method_choices import AnyChoice, choices_of
+from ..surrogates.method_choices import AnyChoice, choices_of, tell_lost
 from ..surrogates.surrogate import SeriesMakers, check_method
 from ..surrogates.surrogate_draws import draw
 from .significance_problem import CcmSignificanceProblem
 
 Doubles = NDArray[np.float64]
+
+
+def _unknown() -> Doubles:
+    return np.full(2, np.nan)
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +57,11 @@ class CcmSignificance(Result):
         (1 + surrogates that do as well) / (1 + n): one-sided, never 0. NaN where the skill is.
     q_value : ndarray of float64 (2,)
         Adjusted for the two directions (Benjamini and Hochberg).
+    gain : ndarray of float64 (2,)
+        Skill less that of the smallest sub-libraries (as :func:`pyedmcl.ccm` has them by default).
+    p_gain : ndarray of float64 (2,)
+        P-value of that gain against those of surrogates: the test of convergence that holds its level. NaN where the
+        smallest sub-library is as large as the largest.
     lib_size : int or None
         Rows of a random sub-library; None for all.
     method : str
@@ -87,6 +96,8 @@ class CcmSignificance(Result):
     seed: int
     rate: float = 0.05
     reasons: tuple[str, ...] = ()
+    gain: Doubles = field(default_factory=_unknown)
+    p_gain: Doubles = field(default_factory=_unknown)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -105,11 +116,12 @@ class CcmSignificance(Result):
         return min(2 * self.smallest_p, 1.0)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: cause, effect, library, target, rho, the surrogates' 95 % quantile, p_value, q_value."""
+        """A pandas DataFrame: cause, effect, library, target, rho, the surrogates' 95 % quantile, p_value, q_value,
+        gain, p_gain."""
         return pandas_for("to_frame()").DataFrame({
             **role_columns([link[0] for link in self.links], [link[1] for link in self.links]), "rho": self.rho,
             "surrogates_q95": [_quantile(row, 0.95) for row in self.surrogates], "p_value": self.p_value,
-            "q_value": self.q_value,
+            "q_value": self.q_value, "gain": self.gain, "p_gain": self.p_gain,
         })  # fmt: skip
 
     def plot(self, path: str | None = None) -> Any:
@@ -132,7 +144,7 @@ def ccm_significance(
     E: str | int | Sequence[int] = "auto",
     tau: int = 1,
     Tp: int = 0,
-    surrogate: str = "phase",
+    surrogate: str = "auto",
     n: int | str = "auto",
     rate: float = 0.05,
     budget: int = BUDGET,
@@ -143,7 +155,7 @@ def ccm_significance(
     knn: int | None = None,
     E_max: int = 20,
     E_rule: str | float = "best",
-    period: int | None = None,
+    period: float | None = None,
     recurrence: float = 0.1,
     state: Any = None,
     lib_range: Any = None,
@@ -164,8 +176,8 @@ def ccm_significance(
     Parameters
     ----------
     surrogate : str
-        Method of :func:`pyedmcl.surrogate`: "phase" asks whether autocorrelation alone could explain a skill,
-        "seasonal" whether a common cycle could.
+        Method of :func:`pyedmcl.surrogate`. "auto" keeps what each series suggests, such as seasons that both share and
+        slow change; where "phase" and others lose that, a warning says so.
     n : int or "auto"
         Surrogates of each target. The smallest p-value that can be found is 1 / (n + 1). "auto" draws as many as it
         takes to decide at the false discovery rate ``rate``; see :func:`pyedmcl.xmap_significance`.
@@ -210,7 +222,7 @@ def ccm_significance(
 
     Notes
     -----
-    Cost: that of :func:`ccm` with n + 1 targets in each direction; the search is made once.
+    Cost: that of :func:`ccm` with n + 1 targets in each direction and two library sizes; the search is made once.
 
     Examples
     --------
@@ -252,24 +264,30 @@ def ccm_significance(
         for d in directions
     )
 
+    smallest = tuple(library_sizes(None, [d])[0] for d in directions)
+    grows = all(small < size for small, size in zip(smallest, sizes, strict=True))
+
     def problem_of(which: Sequence[int], first: int, count: int) -> CcmSignificanceProblem:
         """Some directions, and ``count`` of their surrogates."""
         drawn = [draw(makers[d], count, number, directions[d].number, n_steps, first) for d in which]
         return CcmSignificanceProblem(
             tuple(directions[d] for d in which), tuple(drawn), tuple(sizes[d] for d in which),
             1 if lib_size is None else samples, number, Tp, both.exclusion_radius, dtype,
+            tuple(smallest[d] for d in which) if grows else (), samples,
         )  # fmt: skip
 
     runner = arguments.runner_on(device, dtype, client)
     first_round = problem_of((0, 1), 0, count or min(FIRST, most))
-    skill, record = _skill(first_round, runner)
+    skill, gained, record = _skill(first_round, runner)
     rho, surrogates = skill[:, 0].copy(), skill[:, 1:].copy()
     tests = SequentialTests(limit, 0 if count else most, surrogates.shape[1], *counts(rho, surrogates))
+    gains = gained[:, 1:]
     while step := tests.step(n_steps):
         which = np.flatnonzero(tests.open)
-        more = np.full((2, step), np.nan)
-        skill, own = _skill(problem_of(which.tolist(), tests.drawn, step), runner)
-        more[which] = skill[:, 1:]
+        more, more_gains = np.full((2, 2, step), np.nan)
+        skill, more_gained, own = _skill(problem_of(which.tolist(), tests.drawn, step), runner)
+        more[which], more_gains[which] = skill[:, 1:], more_gained[:, 1:]
+        gains = np.concatenate([gains, more_gains], axis=1)
         surrogates, record = np.concatenate([surrogates, more], axis=1), record.joined(own)
         tests.add(step, *counts(rho, more))
     p_value = p_values(tests.reached, tests.n)
@@ -278,25 +296,26 @@ def ccm_significance(
         links=both.links, rho=rho, surrogates=surrogates, p_value=p_value,
         q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number, rate=limit,
         reasons=tuple(reason for own in of_target for reason in own.reasons),
+        gain=gained[:, 0], p_gain=p_values(*counts(gained[:, 0], gains)),
         provenance=runner.provenance(first_round.kernels, record),
     )  # fmt: skip
 
 
-def _skill(problem: CcmSignificanceProblem, runner: Runner) -> tuple[Doubles, Record]:
-    """Skill of each direction and of its surrogates (directions, 1 + n)."""
-    skill = np.empty((problem.total, 1 + len(problem.surrogates[0])))
-    return skill, runner.run(problem, ArraySink(problem.blocks(), [skill]))
+def _skill(problem: CcmSignificanceProblem, runner: Runner) -> tuple[Doubles, Doubles, Record]:
+    """Skill of each direction and of its surrogates, and what it gains with the library, each (directions, 1 + n)."""
+    skill, gain = np.empty((2, problem.total, 1 + len(problem.surrogates[0])))
+    return skill, gain, runner.run(problem, ArraySink(problem.blocks(), [skill, gain]))
 
 
 def _taken_of_both(
     directions: Sequence[Direction], layout: Layout | None, surrogate: str, period: Any
 ) -> list[tuple[tuple[AnyChoice, ...], ...] | None]:
-    """What is taken for each direction's target, found in both series together; None for "auto", which looks at one."""
-    if surrogate == "auto":
-        return [None] * len(directions)
+    """What is taken for each direction's target, found in both series together; of what is lost a warning tells."""
     targets = [d.target.series for d in directions]
     both = Series(np.column_stack([one.values[:, 0] for one in targets]), tuple(one.names[0] for one in targets))
-    choices = choices_of([part for _, part in parts_of(both, layout, "x, y")], surrogate, period)
+    parts = [part for _, part in parts_of(both, layout, "x, y")]
+    tell_lost(parts, surrogate)
+    choices = choices_of(parts, surrogate, period)
     return [tuple(own[place : place + 1] for own in choices) for place in range(len(directions))]
 
 

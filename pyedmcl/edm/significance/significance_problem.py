@@ -37,6 +37,9 @@ class CcmSignificanceProblem:
     seed, Tp, exclusion_radius : int
     dtype : str
         What kernels compute in.
+    smallest : tuple of int
+        Rows of the smallest sub-library, of each direction; empty where no gain is asked for.
+    samples_of_smallest : int
     """
 
     directions: tuple[Direction, ...]
@@ -47,6 +50,8 @@ class CcmSignificanceProblem:
     Tp: int
     exclusion_radius: int
     dtype: str
+    smallest: tuple[int, ...] = ()
+    samples_of_smallest: int = 0
 
     kernels: ClassVar[tuple[str, ...]] = KERNELS
     unit: ClassVar[str] = ""  # the engine itself reports
@@ -61,7 +66,7 @@ class CcmSignificanceProblem:
 
     def blocks(self) -> list[Block]:
         """Direction by direction."""
-        return cut(self.total, 1)
+        return cut(self.total, 1, 2)
 
     @property
     def operations(self) -> float:
@@ -81,8 +86,8 @@ class CcmSignificanceEngine:
         self._problem, self._executor = problem, executor
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
-        """Mean skill (directions of the block, 1 + n)."""
-        p, record, rows = self._problem, Record(), []
+        """Mean skill, and what it gains from the smallest sub-library, each (directions of the block, 1 + n)."""
+        p, record, rows, gains = self._problem, Record(), [], []
         for number in range(block.begin, block.end):
             direction = p.directions[number]
             series = direction.target.series.values[:, :1].T.astype(np.float64)
@@ -92,10 +97,14 @@ class CcmSignificanceEngine:
             pairs = [CcmPair(0, place, direction.stream) for place in range(len(targets))]
             try:
                 rows.append(means(engine.skill(pairs, [p.lib_sizes[number]], p.sample, p.seed)[:, 0]))
+                gains.append(np.full(len(targets), np.nan))
+                if p.smallest:
+                    small = engine.skill(pairs, [p.smallest[number]], p.samples_of_smallest, p.seed)[:, 0]
+                    gains[-1] = rows[-1] - means(small)
             finally:
                 engine.release()
             record = record.joined(Record(engine.parameters, engine.grade))
-        return BlockResult([np.array(rows)], record)
+        return BlockResult([np.array(rows), np.array(gains)], record)
 
     def release(self) -> None:
         """Nothing is held."""

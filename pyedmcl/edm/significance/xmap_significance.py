@@ -30,6 +30,8 @@ from ..shared import arguments
 from ..shared.exceedance import p_values, smallest_p
 from ..shared.false_discovery import false_discovery
 from ..shared.sequential import FIRST, decided, tell_reach
+from ..surrogates.group_surrogates import parts_of
+from ..surrogates.method_choices import tell_lost
 from ..surrogates.surrogate import SeriesMakers, check_method
 from .surrogate_folder import folder_for
 from .surrogate_tests import surrogate_tests
@@ -188,7 +190,7 @@ def xmap_significance(
     E: str | int | Sequence[int] = "auto",
     tau: int = 1,
     Tp: int = 0,
-    surrogate: str = "phase",
+    surrogate: str = "auto",
     n: int | str = "auto",
     rate: float = 0.05,
     budget: int = BUDGET,
@@ -197,7 +199,7 @@ def xmap_significance(
     knn: int | None = None,
     E_max: int = 20,
     E_rule: str | float = "best",
-    period: int | None = None,
+    period: float | None = None,
     recurrence: float = 0.1,
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
@@ -304,6 +306,7 @@ def xmap_significance(
     if series.n_series < 2:
         raise InputError("data: there is one series; pairs need two at least")
     makers = SeriesMakers(series, surrogate, fields["tau"], period, recurrence, layout=layout)
+    tell_lost([part for _, part in parts_of(series, layout, "data")], surrogate)
     problem = XmapSignificanceProblem(**fields, makers=makers, n=count or min(FIRST, most), seed=number or 0)
     runner = arguments.runner_on(device, problem.data.dtype, client)
     with contextlib.ExitStack() as stack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...data.series import Series
 from ...errors import InputError
-from .surrogate_choice import choices
+from .components import Line, common_line
+from .surrogate_choice import Choice, choices, length
 from .surrogate_makers import Maker, one_by_one, placed, seasonal
 
 
@@ -21,13 +21,13 @@ class SeasonChoice:
 
     Attributes
     ----------
-    period : int
+    period : float
         Rows of the mean cycle; 0 where the series has no two cycles of it.
     own : bool
         Whether the series itself was found to have it; otherwise others have.
     """
 
-    period: int
+    period: float
     own: bool
 
     @property
@@ -36,7 +36,7 @@ class SeasonChoice:
         if not self.period:
             return "keeps the values alone, in random order, since there are no two cycles"
         source = "was found in it" if self.own else "was found in others, not in it"
-        return f"keeps the mean cycle of {self.period} rows, which {source}"
+        return f"keeps the mean cycle of {length(Line(self.period))} rows, which {source}"
 
     def maker(self, values: NDArray[np.float64]) -> Maker:
         """What makes surrogates of these values."""
@@ -56,21 +56,26 @@ def season_choices(parts: Sequence[Series]) -> tuple[tuple[SeasonChoice, ...], .
     InputError
         No series has a cycle.
     """
-    periods = [[choice.period for choice in choices(part, "auto", None)] for part in parts]
-    counted = Counter(length for lengths in periods for length in lengths if length)
-    if not counted:
+    found = [_clearest(choice) for part in parts for choice in choices(part, "auto", None)]
+    usual = common_line(found, max(part.n_steps for part in parts))
+    usual = usual or next((own[0] for own in found if own), None)
+    if usual is None:
         names = parts[0].names
         where = repr(names[0]) if len(names) == 1 else f"any of {len(names):,} series"
         raise InputError(
             f"period=None: no cycle was found in {where}, and 'seasonal' needs one; say how many rows it has, such as "
             "period=12 for months, or take 'auto'"
         )
-    usual = counted.most_common(1)[0][0]
+    each = iter(found)
     return tuple(
-        tuple(_choice(length, usual, part.n_steps) for length in lengths)
-        for lengths, part in zip(periods, parts, strict=True)
+        tuple(_choice(next(each), usual.period, part.n_steps) for _ in range(part.n_series)) for part in parts
     )
 
 
-def _choice(length: int, usual: int, n_steps: int) -> SeasonChoice:
-    return SeasonChoice(length or (usual if 2 * usual <= n_steps else 0), bool(length))
+def _clearest(choice: Choice) -> tuple[Line, ...]:
+    return choice.level.lines[:1]
+
+
+def _choice(own: tuple[Line, ...], usual: float, n_steps: int) -> SeasonChoice:
+    period = own[0].period if own else usual if 2 * usual <= n_steps else 0
+    return SeasonChoice(period, bool(own))

@@ -9,10 +9,10 @@ import numpy as np
 from ...data.condition import near_one
 from ...data.groups import Layout
 from ...data.series import Series
-from .cycles import common_period, without_cycle
+from .components import Line, common_line, without_cycle
 from .group_surrogates import parts_of
 from .method_choices import AnyChoice, choices_of
-from .surrogate_choice import choices
+from .surrogate_choice import Choice, choices
 
 # A rhythm that coupled series have by themselves drifts too little to be told from a season in a few cycles.
 _LEAST_CYCLES = 10
@@ -29,7 +29,7 @@ class Seasons:
         Without that cycle.
     choices : tuple of tuple
         What surrogates of these series should keep, in each group; empty where the method says it all.
-    period : int
+    period : float
         Rows of the cycle; 0 where none was removed.
     without : tuple of str
         Names of the series that had it.
@@ -37,12 +37,12 @@ class Seasons:
 
     series: Series
     choices: tuple[tuple[AnyChoice, ...], ...]
-    period: int
+    period: float
     without: tuple[str, ...]
 
 
 def seasons_of(
-    series: Series, surrogate: str | None, period: int | None, *, remove: bool, layout: Layout | None = None
+    series: Series, surrogate: str | None, period: float | None, *, remove: bool, layout: Layout | None = None
 ) -> Seasons:
     """Remove the cycle that at least half of the series share, and two at least.
 
@@ -54,7 +54,7 @@ def seasons_of(
     series : Series
     surrogate : str or None
         Method of surrogates.
-    period : int or None
+    period : float or None
         Rows of a cycle that is known, and is then removed from all; looked for by default.
     remove : bool
         Otherwise series stay as they are.
@@ -66,22 +66,31 @@ def seasons_of(
     known: tuple[tuple[AnyChoice, ...], ...] = tuple(map(tuple, chosen)) if surrogate == "auto" else ()
     if surrogate == "seasonal" and period is None:
         known = choices_of([part for _, part in parts], surrogate, None)
-    shared = common_period([choice.period for own in chosen for choice in own]) if remove else 0
+    n = max(part.n_steps for _, part in parts)
+    shared = common_line([choice.level.lines for own in chosen for choice in own], n) if remove else None
     those = [
         (group, number)
         for group, (own, (_, part)) in enumerate(zip(chosen, parts, strict=True))
-        if shared and (period is not None or shared * _LEAST_CYCLES <= part.n_steps)
-        for number, choice in enumerate(own) if choice.period and choice.period % shared == 0
+        if shared is not None and (period is not None or shared.period * _LEAST_CYCLES <= part.n_steps)
+        for number, choice in enumerate(own) if _own(choice, shared, n) is not None
     ]  # fmt: skip
-    if shared < _LEAST_PERIOD or 2 * len(those) < series.n_series * len(parts):
+    if shared is None or shared.period < _LEAST_PERIOD or 2 * len(those) < series.n_series * len(parts):
         return Seasons(series, known, 0, ())
     values = series.values.copy()
     for group, number in those:
         rows = slice(None) if layout is None else np.flatnonzero(layout.code == group)
         column, exponent = near_one(values[rows, number].astype(np.float64))
-        values[rows, number] = np.ldexp(without_cycle(column, shared), exponent)
-        one = chosen[group][number]  # of a longer cycle what the shared one does not explain stays
-        chosen[group][number] = replace(one, period=0 if one.period == shared else one.period, removed=shared)
+        choice = chosen[group][number]
+        season = _own(choice, shared, n)
+        assert season is not None
+        values[rows, number] = np.ldexp(without_cycle(column, season), exponent)
+        lines = tuple(line for line in choice.level.lines if line is not season)
+        chosen[group][number] = replace(choice, level=replace(choice.level, lines=lines), removed=shared.period)
     left = replace(series, values=values)
     without = tuple(name for number, name in enumerate(series.names) if any(number == other for _, other in those))
-    return Seasons(left, tuple(map(tuple, chosen)) if surrogate == "auto" else known, shared, without)
+    return Seasons(left, tuple(map(tuple, chosen)) if surrogate == "auto" else known, shared.period, without)
+
+
+def _own(choice: Choice, shared: Line, n: int) -> Line | None:
+    """The season of a series that is the one which others have, too."""
+    return next((line for line in choice.level.lines if line.shares(shared, n)), None)

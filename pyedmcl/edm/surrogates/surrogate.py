@@ -34,7 +34,7 @@ def surrogate(
     *,
     n: int = 100,
     seed: int | None = None,
-    period: int | None = None,
+    period: float | None = None,
     E: int = 2,
     tau: int = 1,
     recurrence: float = 0.1,
@@ -61,16 +61,17 @@ def surrogate(
         - "twin": the recurrences: the path goes on from any row whose recurrences are the same (Thiel et al.,
           Europhys. Lett. 75, 535, 2006).
         - "seasonal": the mean cycle of length ``period``; deviations from it are shuffled.
-        - "auto": what the series itself suggests: its mean cycle, if a part of it repeats; its linear trend, if it has
-          one; and the power spectrum of what is left, or of the steps from row to row if the series wanders without
+        - "auto": what the series itself suggests: seasons of any length, also drifting ones (in a table those that
+          others share); slow change and steps of its level; how its spread changes; its values, if they are far from
+          normal; and the power spectrum of what is left, or of the steps from row to row if the series wanders without
           returning to a mean. The result of a test says what was taken.
     n : int
         How many.
     seed : int, optional
         The same seed gives the same surrogates, the first of them whatever ``n``; by default a fresh one.
-    period : int, optional
-        Steps of a cycle, for "seasonal" and "auto". If this is not given the cycle is looked for in the series, and for
-        "seasonal" a warning says what was found.
+    period : float, optional
+        Rows of a cycle, 12.42 as well as 12, for "seasonal" and "auto". If this is not given the cycle is looked
+        for in the series, and for "seasonal" a warning says what was found.
     E, tau : int
         Embedding of "twin".
     recurrence : float
@@ -152,7 +153,7 @@ def check_method(method: Any, name: str = "method") -> str:
 
 
 def maker(
-    series: Series, method: str, *, period: int | None = None, E: int = 2, tau: int = 1, recurrence: float = 0.1,
+    series: Series, method: str, *, period: float | None = None, E: int = 2, tau: int = 1, recurrence: float = 0.1,
     what: str = "x", name: str = "method", choice: AnyChoice | None = None,
 ) -> Maker:  # fmt: skip
     """What makes surrogates of a single series from random streams; see :func:`surrogate`.
@@ -164,7 +165,7 @@ def maker(
     E, tau = check_embedding(E, tau)
     recurrence = arguments.real("recurrence", recurrence, "a number between 0 and 1", lambda share: 0 < share < 1)
     if period is not None:
-        arguments.integer("period", period, 2)
+        arguments.real("period", period, "a number of rows, at least 2", lambda rows: rows >= 2)
     values = series.values[:, 0].astype(np.float64)
     exponent = far_exponent(values)
     if exponent:  # sums and spectra are those of numbers near 1

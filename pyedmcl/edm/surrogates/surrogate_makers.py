@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ..shared import arguments
+from .components import Components, Line, normal_scores
 from .surrogate_streams import Streams
 
 Doubles = NDArray[np.float64]
@@ -81,6 +82,21 @@ def phases(values: Doubles) -> Waves:
     return Waves(len(values), np.abs(np.fft.rfft(values - mean)), mean)
 
 
+def ranked(values: Doubles) -> Maker:
+    """The same values in the order of waves with the spectrum of their normal scores and random phases.
+
+    Theiler et al., Physica D 58, 77 (1992).
+    """
+    ordered, waves = np.sort(values), phases(normal_scores(values))
+
+    def make(streams: Streams) -> Doubles:
+        drawn = waves(streams)
+        np.put_along_axis(drawn, np.argsort(drawn, axis=1), ordered[None], axis=1)
+        return drawn
+
+    return make
+
+
 def adjusted(values: Doubles) -> Maker:
     """The same values and, nearly, the same spectrum, by turns."""
     return one_by_one(adjusted_by(values))
@@ -115,19 +131,18 @@ def _order(values: Doubles) -> NDArray[np.intp]:
     return np.argsort(values, kind="stable") if (ordered[1:] == ordered[:-1]).any() else order
 
 
-def seasonal(values: Doubles, there: NDArray[np.bool_], period: int) -> Maker:
+def seasonal(values: Doubles, there: NDArray[np.bool_], period: float) -> Maker:
     """The same mean cycle with shuffled deviations from it."""
     length = check_period(period, len(values))
-    phase = np.arange(len(values)) % length
-    counts = np.bincount(phase[there], minlength=length)
-    cycle = np.bincount(phase[there], values[there], length) / np.maximum(counts, 1)
-    rest = values[there] - cycle[phase[there]]
-    return one_by_one(lambda rng: placed(cycle[phase[there]] + rng.permutation(rest), there))
+    line = Line(length, max(min(int(length / 2), int(there.sum()) // 4), 1))
+    cycle = Components(lines=(line,)).fitted(values, there)[there]
+    rest = values[there] - cycle
+    return one_by_one(lambda rng: placed(cycle + rng.permutation(rest), there))
 
 
-def check_period(period: int, n: int) -> int:
-    """The rows of a cycle of which a series of ``n`` rows has two at least. Raises InputError."""
-    length = arguments.integer("period", period, 2)
+def check_period(period: float, n: int) -> float:
+    """The rows of a cycle, of which a series of ``n`` rows has two at least. Raises InputError."""
+    length = arguments.real("period", period, "a number of rows, at least 2", lambda rows: rows >= 2)
     if length * 2 > n:
         raise InputError(f"period={period!r}: two cycles are needed at least, and there are {n} rows")
     return length

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from null_systems import null_table
 from series_helpers import CHAIN, linked_maps
 
 import pyedmcl
 from pyedmcl.edm.causes import causal_legs
 from pyedmcl.edm.causes.lag_order import p_of_order, z_of_lags
-from pyedmcl.errors import InputError
+from pyedmcl.errors import InputError, PyedmclWarning
 
 LAGS = (-3, -2, -1, 0, 1)
 
@@ -127,7 +128,7 @@ def test_switched_off_legs_are_said(chain, one_device):
 def test_sentences_have_the_numbers(chain):
     _, found = chain
     said = found.statement("a", "b")
-    assert said.startswith("a drives b, and no other series of the table explains that.")
+    assert said.startswith("There is evidence that a drives b, and no other series of the table explains it.")
     assert f"rho = {found.rho[1, 0]:.2f}" in said and f"q = {found.q_value[1, 0]:.2g}" in said
     assert f"gain {found.gain[1, 0]:.2f}" in said and "not in the table" in said
     assert "linked through b" in found.statement("a", "c")
@@ -279,3 +280,22 @@ def test_recordings_remember_by_themselves(one_device):
     np.testing.assert_allclose(found.by_lag[1][0, 1:], whole[0, 1:], atol=1e-6)
     rough = pyedmcl.causal_network(noise[:400], groups=label, **off)
     assert rough.exclusion_radius == 0 and rough.latest == -1
+
+
+@pytest.mark.parametrize("memory", ["0.3", "0.7", "0.9"])
+def test_one_weather_is_no_cause(memory, one_device):
+    """Innovations that are correlated within a row: none of these series comes first."""
+    tables = [null_table(f"one weather, r 0.7, AR(1) {memory}", number, 6, 300) for number in (7, 8, 9)]
+    found = [pyedmcl.causal_network(data, budget=200, seed=1, device=one_device).verdict for data in tables]
+    arrows, unordered = (np.array([verdict == word for verdict in found]) for word in ("direct", "unordered"))
+    assert arrows.sum() <= 5 and unordered.sum() >= 25  # of 90 pairs; 60 and more were arrows
+    assert not (arrows & arrows.transpose(0, 2, 1)).any()
+
+
+def test_a_driver_that_is_not_in_the_table_is_told(one_device):
+    data = null_table("hidden driver, one delay", 7, 6, 300)
+    with pytest.warns(PyedmclWarning, match="a driver which is not in the table is likely"):
+        found = pyedmcl.causal_network(data, budget=200, seed=1, device=one_device)
+    assert found.hidden_driver and "not in the table" in repr(found)
+    apart = pyedmcl.causal_network(null_table("AR(1) 0.5", 7, 6, 300), budget=200, seed=1, device=one_device)
+    assert not apart.hidden_driver and "not in the table" not in repr(apart)

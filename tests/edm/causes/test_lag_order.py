@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pyedmcl.edm.causes.lag_order import p_of_order, z_of_difference, z_of_lags
+from pyedmcl.edm.causes.lag_order import p_of_order, z_beyond_linear, z_of_difference, z_of_lags
 
 
 def smooth(rng, shape, memory):
@@ -67,3 +67,25 @@ def test_the_opposite_direction_counts_where_it_is_best_later():
     z, opposite = np.array([1.2, 1.2, 1.2]), np.array([-1.2, 0.5, np.nan])
     alone, together = (0.5 * math.erfc(value / math.sqrt(2)) for value in (1.2, 1.2 * math.sqrt(2)))
     np.testing.assert_allclose(p_of_order(z, opposite), [together, alone, alone])
+
+
+def test_of_two_directions_that_come_first_one_has_to_be_clearer():
+    rng = np.random.default_rng(5)
+    z, opposite = rng.normal(4, 1, (2, 2000))  # as where series feel one weather at once
+    mutual = np.ones(2000, bool)
+    assert 0.035 < (p_of_order(z, opposite, mutual) <= 0.05).mean() < 0.07
+    assert (p_of_order(z, opposite) <= 0.05).mean() > 0.95
+    assert (p_of_order(z + 6, opposite, mutual) <= 0.05).mean() > 0.95
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_what_a_line_explains_as_well_is_told_from_what_it_does_not(gap):
+    rng = np.random.default_rng(6)
+    y = rng.standard_normal(500)
+    square = np.column_stack([y, y**2 + 0.5 * y, y + 0.5 * rng.standard_normal(500)])
+    if gap:
+        square[100:110, 0] = np.nan
+    better, worse = square[:, 1] + 0.3 * rng.standard_normal(500), square[:, 2] + rng.standard_normal(500)
+    pairs = np.array([[0, 1, 0], [0, 2, 0]])
+    z = z_beyond_linear(np.stack([better, worse]), square, np.array([2, 2, 2]), 1, pairs)
+    assert z[0] > 3 and z[1] < -3

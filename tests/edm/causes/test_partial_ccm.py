@@ -41,7 +41,7 @@ def test_a_chain_passes_through_its_middle_and_a_direct_link_does_not(one_device
 
 def test_surrogates_by_hand(one_device):
     x = linked_maps(200, CHAIN, 4)
-    options = {"given": x[:, 1], "E": 2, "Tp": -1, "device": one_device}
+    options = {"given": x[:, 1], "E": 2, "Tp": -1, "surrogate": "phase", "device": one_device}
     found = pyedmcl.partial_ccm(x[:, 0], x[:, 2], n=9, seed=5, **options)
     drawn = pyedmcl.surrogate(x[:, 0], "phase", n=9, seed=5)  # series 0 of the seed
     partial = [pyedmcl.partial_ccm(row, x[:, 2], n=None, **options).partial[0] for row in drawn]
@@ -54,7 +54,7 @@ def test_surrogates_by_hand(one_device):
 def test_as_many_surrogates_as_it_takes(one_device):
     """By default: one direction is decided in the first round, the other keeps on until the budget ends."""
     x = linked_maps(200, CHAIN, 4)
-    options = {"given": x[:, 1], "E": 2, "Tp": -1, "seed": 5, "device": one_device}
+    options = {"given": x[:, 1], "E": 2, "Tp": -1, "surrogate": "phase", "seed": 5, "device": one_device}
     found = pyedmcl.partial_ccm(x[:, 0], x[:, 2], budget=60, **options)
     assert found.n > 60 and found.provenance["arguments"]["budget"] == 60
     fixed = {n: pyedmcl.partial_ccm(x[:, 0], x[:, 2], n=n, **options).p_value for n in (39, found.n)}

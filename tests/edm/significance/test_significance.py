@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import naive
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from pyedmcl.errors import InputError
 
 def test_ccm_against_surrogates_by_hand(one_device):
     x, y = driven(150, strength=0.1)
-    result = pyedmcl.ccm_significance(x, y, E=2, n=12, seed=7, device=one_device)
+    result = pyedmcl.ccm_significance(x, y, E=2, surrogate="phase", n=12, seed=7, device=one_device)
     assert result.links == (("x", "y"), ("y", "x")) and result.surrogates.shape == (2, 12)
     for d, (one, other) in enumerate(((x, y), (y, x))):
         whole = pyedmcl.simplex(one, target=other, E=2, Tp=0, device=one_device)
@@ -100,7 +102,7 @@ def test_all_pairs_find_the_chain(one_device):
      ({"E": 0}, "E=0"), ({"seed": "a"}, "seed='a'")],
 )  # fmt: skip
 def test_bad_input_is_named(options, words):
-    x, y = driven(60)
+    x, y = np.random.default_rng(1).standard_normal((2, 60))
     with pytest.raises(InputError, match=words):
         pyedmcl.ccm_significance(x, y, **{"E": 2, "n": 3, **options})
     with pytest.raises(InputError, match=words):
@@ -116,3 +118,41 @@ def test_pairs_need_two_series_without_gaps():
         pyedmcl.xmap_significance(np.column_stack([x, y]), E=2, surrogate="twin")
     with pytest.raises(InputError, match="lib_size: 70 rows"):
         pyedmcl.ccm_significance(x, x + 1, E=2, lib_size=70)
+
+
+@pytest.mark.parametrize("shared", ["season", "trend", "step", "walk", "nothing"])
+def test_what_phase_surrogates_lose_is_told_and_auto_is_the_default(shared, one_device):
+    rng, rows = np.random.default_rng(3), np.arange(240)
+    both = {
+        "season": 2 * np.sin(2 * np.pi * rows / 12.42), "trend": rows / 60, "step": 3.0 * (rows > 100),
+        "walk": np.zeros(240), "nothing": np.zeros(240),
+    }[shared]  # fmt: skip
+    data = both[:, None] + rng.standard_normal((240, 2))
+    data = np.cumsum(data, axis=0) if shared == "walk" else data
+    asked = {"E": 2, "n": 39, "seed": 1, "device": one_device}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pyedmcl.xmap_significance(data, surrogate="phase", **asked)
+        pyedmcl.ccm_significance(*data.T, surrogate="phase", **asked)
+    assert sum("does not keep" in str(one.message) for one in caught) == (0 if shared == "nothing" else 2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert pyedmcl.xmap_significance(data, **asked).method == "auto"
+        assert pyedmcl.ccm_significance(*data.T, **asked).method == "auto"
+    assert not any("does not keep" in str(one.message) for one in caught)
+
+
+def test_gains_of_surrogates_make_a_test_of_convergence(one_device):
+    rng = np.random.default_rng(5)
+    p = []
+    for _ in range(12):  # the trend of sizes alone has p <= 0.05 in four of ten such pairs
+        x, y = np.zeros((2, 120))
+        for t in range(1, 120):
+            x[t], y[t] = 0.9 * x[t - 1] + rng.standard_normal(), 0.9 * y[t - 1] + rng.standard_normal()
+        p += pyedmcl.ccm_significance(x, y, E=2, n=19, seed=1, device=one_device).p_gain.tolist()
+    assert sum(value <= 0.05 for value in p) <= 4  # 1.2 of 24 expected; 5 or more by chance in 0.6 %
+    x, y = driven(300, strength=0.4)
+    found = pyedmcl.ccm_significance(x, y, E=2, n=39, seed=1, device=one_device)
+    assert found.p_gain.min() <= 0.05 and found.gain[int(found.p_gain.argmin())] > 0.1
+    alike = pyedmcl.ccm_significance(x, y, E=2, n=3, lib_size=5, seed=1, device=one_device)
+    assert np.isnan(alike.p_gain).all() and np.isnan(alike.gain).all()

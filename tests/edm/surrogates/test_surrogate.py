@@ -229,18 +229,19 @@ def test_tests_of_series_with_gaps_say_what_was_done(one_device):
     x = gappy()
     data = np.column_stack([x, red(111, 1)])
     asked = {"E": 2, "n": 39, "seed": 1, "device": one_device}
-    every = pyedmcl.xmap_significance(data, **asked)
+    phase = asked | {"surrogate": "phase"}
+    every = pyedmcl.xmap_significance(data, **phase)
     assert "each of 2 stretches" in every.reasons[0] and every.reasons[1] == "keeps the power spectrum"
     assert np.isfinite(every.p_value[~np.eye(2, dtype=bool)]).all()
     pair = pyedmcl.ccm_significance(data[:, 0], data[:, 1], surrogate="iaaft", **asked)
     by_target = dict(zip([link[1] for link in pair.links], pair.reasons, strict=True))
     assert "each of 2 stretches" in by_target["x"] and by_target["y"] == "keeps the values and, nearly, the spectrum"
     with pytest.warns(RuntimeWarning, match="each of 2 stretches"):
-        assert np.isfinite(pyedmcl.partial_ccm(data[:, 0], data[:, 1], given=red(111, 2), **asked).p_value).all()
+        assert np.isfinite(pyedmcl.partial_ccm(data[:, 0], data[:, 1], given=red(111, 2), **phase).p_value).all()
     labels = np.repeat([0, 1], [61, 50])  # one group with a gap, and one that ends in gaps
-    grouped = pyedmcl.xmap_significance(data, groups=labels, **asked)
+    grouped = pyedmcl.xmap_significance(data, groups=labels, **phase)
     assert "of the one stretch" in grouped.reasons[0] and grouped.reasons[1] == "keeps the power spectrum"
-    assert pyedmcl.xmap_significance(red(222).reshape(111, 2), **asked).reasons == ()
+    assert pyedmcl.xmap_significance(red(222).reshape(111, 2), **phase).reasons == ()
 
 
 def test_twins_have_the_same_recurrences():

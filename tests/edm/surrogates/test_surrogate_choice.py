@@ -24,7 +24,7 @@ SEASON = 3 * np.sin(2 * np.pi * np.arange(240) / 12) + np.cos(2 * np.pi * np.ara
     [
         (red(240, 1), 0, False, False, "since it has no lasting cycle or trend"),
         (red(240, 2) + SEASON, 12, False, False, "mean cycle of 12 rows"),
-        (red(240, 3) + 0.03 * np.arange(240), 0, True, False, "linear trend"),
+        (red(240, 3) + 0.03 * np.arange(240), 0, True, False, "slow change"),
         (red(240, 4) + SEASON + 0.03 * np.arange(240), 12, True, False, "mean cycle of 12 rows, which repeats itself"),
         (np.cumsum(red(240, 5, 0.0)), 0, False, True, "does not return to a mean"),
         (np.ones(240), 0, False, False, "spectrum"),
