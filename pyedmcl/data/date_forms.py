@@ -147,32 +147,40 @@ def dates_of_numbers(values: Array) -> DateColumn | None:
     """Dates of numbers such as 199001, 19900131, 1990.01 or 199001312330, all of which are valid; None for others."""
     finite = np.isfinite(values)
     numbers = values[finite].astype(np.float64)
-    if len(numbers) < 3 or (np.abs(numbers) >= 1e15).any() or numbers.min() < _YEARS[0]:
+    if len(numbers) < 3 or numbers.min() <= 0 or numbers.max() >= 1e15:
         return None
+    readings: dict[str, Array] = {}
+    for form, parts in _parts_of_numbers(numbers):
+        dates = _assembled(parts)
+        if dates is not None and not np.isnat(dates).any() and (np.diff(dates) != np.timedelta64(0)).any():
+            readings[form] = dates
+    if not readings:
+        return None
+    best = _best(readings)
+    out, other = np.full((2, len(values)), np.datetime64("NaT", "us"))
+    out[finite] = best.values
+    if best.other is not None:
+        other[finite] = best.other
+    return DateColumn(out, best.form, also=best.also, other=None if best.other is None else other)
+
+
+def _parts_of_numbers(numbers: NDArray[np.float64]) -> Iterator[tuple[str, dict[str, Ints]]]:
+    """Parts of dates that numbers may be written of: YYYYMM, DDMMYYYY without the first 0, YYYY.MM, MM.YYYY."""
     whole = numbers.astype(np.int64)
     if (whole == numbers).all():
-        length = len(str(int(whole[0])))
-        meanings = [] if length < 6 else [
-            parts for parts in ("Y4m2", "Y4m2d2", "Y4j3", "Y4m2d2H2", "Y4m2d2H2M2", "Y4m2d2H2M2S2")
-            if sum(map(int, parts[1::2])) == length
-        ]  # fmt: skip
-        digits = np.char.mod("%d", whole)
-        tried = [] if not meanings or (np.char.str_len(digits) != length).any() else [
-            _assembled(_cut(whole, parts)) for parts in meanings
-        ]  # fmt: skip
-        made = next((dates for dates in tried if dates is not None and not np.isnat(dates).any()), None)
-        name = _digits(meanings[0]) if meanings else ""
-    else:
-        months = np.rint((numbers - whole) * 100).astype(np.int64)
-        exact = np.abs((numbers - whole) * 100 - months) < 1e-6
-        made = _assembled({"Y": whole, "m": months}) if exact.all() else None
-        made = None if made is None or np.isnat(made).any() or len(np.unique(months)) < 3 else made
-        name = "YYYY.MM"
-    if made is None or not (np.diff(made) != np.timedelta64(0)).any():
-        return None
-    out = np.full(len(values), np.datetime64("NaT", "us"))
-    out[finite] = made
-    return DateColumn(out, name)
+        sizes = set(np.char.str_len(np.char.mod("%d", whole)).tolist())
+        for parts in ("Y4m2", "Y4m2d2", "Y4j3", "Y4m2d2H2", "Y4m2d2H2M2", "Y4m2d2H2M2S2"):
+            if sizes == {sum(map(int, parts[1::2]))}:
+                yield _digits(parts), _cut(whole, parts)
+        if sizes <= {7, 8}:
+            for parts in ("d2m2Y4", "m2d2Y4"):
+                yield _digits(parts), _cut(whole, parts)
+        return
+    hundredths, years = (np.rint((numbers - whole) * size).astype(np.int64) for size in (100, 10_000))
+    if (np.abs((numbers - whole) * 100 - hundredths) < 1e-6).all() and len(np.unique(hundredths)) > 2:
+        yield "YYYY.MM", {"Y": whole, "m": hundredths}
+    if (np.abs((numbers - whole) * 10_000 - years) < 1e-6).all() and len(np.unique(whole)) > 2:
+        yield "MM.YYYY", {"Y": years, "m": whole}
 
 
 def _digits(parts: str) -> str:

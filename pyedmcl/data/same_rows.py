@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..errors import InputError
-from .series import Series
+from ..errors import InputError, ReadingWarning, warn
+from .dates import usual_step
+from .intake import Array
+from .series import Series, time_of
 
 
 def require_same_rows(**given: Series) -> None:
@@ -27,13 +31,36 @@ def require_same_rows(**given: Series) -> None:
             raise InputError(
                 f"{other} has {series.n_steps} steps and {name} {first.n_steps}: they must be equally long"
             )
-        if series.time is None or first.time is None or series.time.dtype.kind != first.time.dtype.kind:
-            continue
-        nowhere = (series.time != series.time) & (first.time != first.time)  # NaN and NaT, which equal nothing
-        unequal = (series.time != first.time) & ~nowhere
-        if unequal.any():
-            row = int(np.argmax(unequal))
-            raise InputError(
-                f"{other} has other times than {name} (row {row}: {series.time[row]} and {first.time[row]}): bring "
-                "both to the same rows, or pass the values alone (.to_numpy()) where the rows are meant to differ"
-            )
+        _require_same_times(name, first.time, other, series.time)
+
+
+def require_same_times(**given: Any) -> None:
+    """As :func:`require_same_rows`, of what users hold, whose lengths are looked at elsewhere."""
+    (name, first), *others = given.items()
+    time = time_of(first, name)
+    for other, data in others:
+        _require_same_times(name, time, other, time_of(data, other))
+
+
+def _require_same_times(name: str, first: Array | None, other: str, time: Array | None) -> None:
+    if time is None or first is None or time.dtype.kind != first.dtype.kind or len(time) != len(first):
+        return
+    nowhere = (time != time) & (first != first)  # NaN and NaT, which equal nothing
+    unequal = (time != first) & ~nowhere
+    if unequal.any():
+        row = int(np.argmax(unequal))
+        raise InputError(
+            f"{other} has other times than {name} (row {row}: {time[row]} and {first[row]}): bring both to the same "
+            "rows, or pass the values alone (.to_numpy()) where the rows are meant to differ"
+        )
+
+
+def tell_other_steps(x: Any, y: Any) -> None:
+    """Warn where rows of two recordings are other lengths of time apart, so that no diagonal means one lag."""
+    steps = [None if time is None else usual_step(time) for time in (time_of(x, "x"), time_of(y, "y"))]
+    if all(steps) and steps[0] != steps[1]:
+        warn(
+            f"x has a row every {steps[0]}, and y every {steps[1]}: a diagonal of their recurrence plot is no lag in "
+            "time. Bring both to one step first",
+            ReadingWarning,
+        )

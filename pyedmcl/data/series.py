@@ -402,7 +402,9 @@ def _numbers_of(
                 words.append(i)
             else:
                 problems[i] = _why_not(table, cells, own)
-        told += _marks_told(marks, what) + _gaps_told({of[i]: read[of[i]] for i in held if of[i] in read}, table, what)
+        if not (options.numbers.decimal or options.numbers.thousands):
+            told += _thousands_told(marks, what)
+        told += _gaps_told({of[i]: read[of[i]] for i in held if of[i] in read}, table, what)
     if len(words) == len(picked) and words:
         problems = {i: _why_not(table, texts[i], None) for i in words}
         words = []
@@ -447,21 +449,20 @@ def _why_not(table: Table, cells: Cells, column: NumberColumn | None) -> str:
 def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice) -> str:
     """What can be done about a column that is not numeric, by arguments that the function at work has."""
     name = str(table.labels[i])
-    leave = f"columns={'-' + name!r}" if takes("columns") else f"data.drop(columns={name!r})" if takes("data") else (
-        "the others alone"
-    )
+    how = f"columns={'-' + name!r}" if takes("columns") else f".drop(columns={name!r})"
+    leave = f"leave the column out with {how}"
     column = None if table.of_text else table.column(i)
     dated = getattr(getattr(column, "dtype", None), "kind", "") == "M" or (
         cells is not None and dates_of_texts(cells.listed()) is not None
     )
     if dated:
         time = f"time_column={name!r}" if takes("time_column") else f"data.set_index({name!r})"
-        return f"If it is the time, say {time}; else leave it out with {leave}" if choice.moments is None else (
-            f"It holds dates beside the time; leave it out with {leave}"
+        return f"If it is the time, say {time}; else {leave}" if choice.moments is None else (
+            f"It holds dates beside the time: {leave}"
         )
     if cells is None or _all_words(cells):
         return (
-            f"Only numbers can be used: leave it out with {leave}, or give each word that stands for a state a number, "
+            f"Only numbers can be used: {leave}, or give each word that stands for a state a number, "
             "as pandas.factorize does"
         )
     limits, words = limits_and_words(_unread_cells(cells))
@@ -470,7 +471,7 @@ def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice) -> st
     missing = f"missing={said!r}" if takes("missing") else f"read_series(data, missing={said!r}) of pyedmcl.io"
     above = table.where(cells.rows[0]).rpartition(" ")[2] if table.of_text and cells.rows[0] < 3 else ""
     line = f"; if it stands above the table, say skip_rows='{above}:{above}'" if above else ""
-    return f"If that stands for a missing value, say {missing}{line}; else leave the column out with {leave}"
+    return f"If that stands for a missing value, say {missing}{line}; else {leave}"
 
 
 def _unread_cells(cells: Cells) -> NumberColumn:
@@ -480,15 +481,13 @@ def _unread_cells(cells: Cells) -> NumberColumn:
     return NumberColumn(cells.values, left or list(zip(cells.rows, cells.texts, strict=True)), {})
 
 
-def _marks_told(marks: dict[str, tuple[str, str]], what: str) -> list[str]:
-    """Sentences on decimal commas and on thousands that were found in cells."""
-    commas = [name for name, (decimal, _) in marks.items() if decimal == ","]
-    points = [name for name, (decimal, thousands) in marks.items() if decimal == "." and thousands]
+def _thousands_told(marks: dict[str, tuple[str, str]], what: str) -> list[str]:
+    """Sentences on marks between thousands, by which cells were read."""
     told = []
-    if commas:
-        told.append(f"{what}: a comma is read as the decimal mark in {some(commas)}")
-    if points:
-        told.append(f"{what}: a comma is read as parting thousands in {some(points)}")
+    for mark, word in ((",", "comma"), (".", "point")):
+        names = [name for name, (_, thousands) in marks.items() if thousands == mark]
+        if names:
+            told.append(f"{what}: a {word} is read as parting thousands in {some(names)}")
     return told
 
 

@@ -14,7 +14,7 @@ from ..errors import DeviceNotFoundError, InputError, shown
 from . import registry
 from .info import RUNTIMES, DeviceInfo
 from .quirks import POCL_FROM, quirks_for
-from .runtimes import LOADED_BEFORE
+from .runtimes import LOADED_BEFORE, intel_library
 
 _KINDS = {"gpu": 0, "accelerator": 1, "cpu": 2, "simulator": 3}
 
@@ -22,6 +22,16 @@ HOW_TO_GET_ONE = (
     f"Install a runtime for the processor with: pip install 'pyedmcl[cpu]' (x86-64), or PoCL: {POCL_FROM}. "
     "If this machine has a GPU, 'pyedmcl devices --doctor' says why it is not seen."
 )
+
+
+def _how_to_get_one() -> str:
+    """What to do where nothing was found, which differs where pip has installed a runtime that was not seen."""
+    if intel_library() is None:
+        return HOW_TO_GET_ONE
+    return (
+        "A runtime for the processor is installed, but this program asked PyOpenCL for devices before pyedmcl could "
+        "show it: import pyedmcl and call a function of it first"
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ def _choose(request: str | None, source: str, devices: Sequence[DeviceInfo]) -> 
     executor, named = registry.named_in(request or "")
     if not devices:
         raise DeviceNotFoundError(
-            f"there is no OpenCL device on this machine. {HOW_TO_GET_ONE}" if executor is None else
+            f"there is no OpenCL device on this machine. {_how_to_get_one()}" if executor is None else
             f"device={shown(request)}: there is no device that {executor} reaches; 'pyedmcl devices --doctor' says why."
             f" If that lists one, {LOADED_BEFORE}"
         )  # fmt: skip

@@ -44,7 +44,10 @@ def read_text(path: Path, options: ReadingOptions, what: str) -> Table:
         return Cells(values[:, i], odd_rows, odd_texts, lambda: rows.texts_of(i), mark)
 
     separator = {None: "blanks", "\t": "tab"}.get(layout.separator, repr(layout.separator))
-    text = [layout.encoding.removesuffix("-sig"), f"separated by {separator}" if layout.width > 1 else ""]
+    text = [
+        layout.encoding.removesuffix("-sig"), f"separated by {separator}" if layout.width > 1 else "",
+        "decimal comma" if layout.comma else "",
+    ]  # fmt: skip
     return Table(
         tuple(labels), len(values), column, numbers=values, headless=names is None,
         nameless=frozenset(i for i, name in enumerate(names or ()) if not name),
@@ -166,7 +169,7 @@ class _Rows:
             layout.inferred.append(f"{what}: {_lines_named(blank)}, which {_be(blank)} blank, {_be(blank)} no rows")
         for kind, why in (("header", "repeats the header"), ("comment", "a comment")):
             numbers = skipped[kind]
-            if numbers:
+            if numbers and not (kind == "comment" and self._options.comment):
                 layout.inferred.append(
                     f"{what}: {_lines_named(numbers)} ({why}) {_be(numbers)} left out, and rows before and behind "
                     "follow each other"

@@ -17,7 +17,7 @@ from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from . import arguments, common, remarks
 from .batch_counts import BatchCounts
-from .batch_labels import Labelled, labelled
+from .batch_labels import Labelled, apart, labelled
 from .batch_problem import BatchProblem
 from .batch_result import RqaBatch
 from .batch_sides import Side, near_one, side_of
@@ -134,6 +134,7 @@ def rqa_batch(
     >>> len(batch), batch.measure("DET").shape
     (8, (8,))
     """
+    series, y = apart(series), apart(y)
     series, y = coded(radius if threshold == "fixed" else 0.5, series, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(

@@ -15,7 +15,7 @@ from ..data.groups import Groups
 from ..data.intake import to_array
 from ..data.numeric import NotNumericError, numeric_column
 from ..data.series import Series
-from ..errors import InputError, shown
+from ..errors import InputError, ReadingWarning, shown, warn
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +84,7 @@ def labelled(data: Any, what: str, *, groups: Any = None, columns: Any = None, a
         return _of_frame(data, what, groups, columns)
     if columns is not None:
         raise InputError(f"columns={shown(columns)} chooses columns of a DataFrame, and {what} is none")
+    data = apart(data)
     if isinstance(data, Mapping):
         _no_groups(groups, what)
         return _checked(Labelled(list(data.values()), {"series": tuple(data)}, what))
@@ -91,6 +92,17 @@ def labelled(data: Any, what: str, *, groups: Any = None, columns: Any = None, a
         _no_groups(groups, what)
         return _checked(Labelled(list(data), {"series": tuple(range(len(data)))}, what))
     return _of_array(data, what, groups, axis)
+
+
+def apart(data: Any) -> Any:
+    """Series that an object holds apart (cells of MATLAB, arrays or groups of pandas); another object as it is."""
+    if hasattr(data, "groups") and hasattr(data, "obj"):
+        return dict(iter(data))
+    if isinstance(data, np.ndarray) and data.dtype.kind == "O" and data.size and isinstance(data.flat[0], np.ndarray):
+        return [np.squeeze(cell) for cell in data.flat]
+    if hasattr(data, "iloc") and getattr(data, "ndim", 0) == 1 and len(data) and isinstance(data.iloc[0], np.ndarray):
+        return dict(zip(data.index.tolist(), data.tolist(), strict=True))
+    return data
 
 
 def _no_groups(groups: Any, what: str) -> None:
@@ -122,6 +134,12 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
     except NotNumericError as reason:
         raise InputError(f"{what} {reason}. Only numbers can be used") from None
     shape = values.shape[:-1]
+    if values.ndim == 2 and shape[0] > values.shape[-1] and not isinstance(data, Series):
+        warn(
+            f"{what}: there are more series ({shape[0]:,}) than values of each ({values.shape[-1]:,}). Time runs along "
+            f"axis {time % values.ndim}: if it runs along the other one, say axis={1 - time % 2}",
+            ReadingWarning,
+        )
     places = list(itertools.product(*map(range, shape)))
     others = [at for at in range(values.ndim) if at != time % values.ndim]
     names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..data.same_rows import require_same_times
 from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
@@ -101,6 +102,7 @@ def joint_rqa(
     >>> 0 < result.recurrence_rate < 0.2
     True
     """
+    require_same_times(x=x, y=y)
     x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, integer, several
 from ..data.condition import exponent_of, largest
-from ..data.series import as_series, tell_state
+from ..data.series import as_series, tell_scales, tell_state
 from ..errors import InputError
 from .metrics import Metric, metric_named
 from .units import normalization_named, normalized
@@ -133,6 +133,8 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
     series = as_series(data, what=what, columns=embedding.state if table else None, argument="state")
     if not embedding.embedded and embedding.state is None:
         tell_state(data, series, what)
+    if embedding.normalize is None and embedding.metric.prepare is None:
+        tell_scales(series, what)
     values = series.values
     if embedding.normalize is not None:
         values = np.ascontiguousarray(normalized(np.ascontiguousarray(values.T), embedding.normalize).T)

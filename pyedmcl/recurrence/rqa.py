@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..data.same_rows import tell_other_steps
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
 from . import arguments, common, remarks
@@ -181,6 +182,7 @@ def rqa(
     rows, columns = first, first
     if y is not None:
         arguments.only_alone(options.convention, "y= (cross recurrence)")
+        tell_other_steps(x, y)
         second = points_of(y, "y", embedding)
         same_coordinates(first, second)
         rows, columns = (second, first) if options.convention.columns == "x" else (first, second)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.same_rows import require_same_times
 from ..data.series import time_of
 from ..data.windows import Windows
 from ..errors import InputError, shown
@@ -181,6 +182,7 @@ def _sides(x: Any, y: Any, embedding: Embedding, options: Options) -> tuple[Poin
     first = second = points_of(x, "x", embedding)
     if y is not None:
         arguments.only_alone(options.convention, "y= (cross recurrence)")
+        require_same_times(x=x, y=y)
         second = points_of(y, "y", embedding)
         same_coordinates(first, second)
         if second.n != first.n:
