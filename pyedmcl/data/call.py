@@ -50,15 +50,18 @@ class Call:
 
     def described(self) -> dict[str, Any]:
         """As plain data: what somebody else would need to make the same call."""
+        entries = {name: describe() for name, describe in self.data.items()}
+        reading = {name: entry["reading"] for name, entry in entries.items() if "reading" in entry}
+        data = {name: {key: entry[key] for key in entry if key != "reading"} for name, entry in entries.items()}
         return {
-            "data": {name: describe() for name, describe in self.data.items()}, "seed": self.seed,
-            "command": _command, "function": self.function, "arguments": self.arguments,
+            "data": data, "seed": self.seed, "command": _command, "function": self.function,
+            "arguments": self.arguments, "reading": reading,
         }  # fmt: skip
 
 
 _call: ContextVar[Call | None] = ContextVar("call", default=None)
 _command: str | None = None
-NOTHING: dict[str, Any] = {"data": {}, "seed": None, "command": None, "function": None, "arguments": {}}
+NOTHING: dict[str, Any] = {"data": {}, "seed": None, "command": None, "function": None, "arguments": {}, "reading": {}}
 
 
 def ran_by(command: str) -> None:
