@@ -294,3 +294,17 @@ def test_unknown_options_are_named(adapter):
         adapter.RQAComputation.create(made, edges=3)
     others = {"selector": adapter.EpsilonGreedySelector(explore=2), "processing_order": adapter.Bulk, "variants": ()}
     assert run(adapter, made, "RQAComputation", verbose=True, **others).number_of_recurrence_points > 0
+
+
+@pytest.mark.parametrize(("delay", "radius"), [(0, 0.2), (1, float("inf"))])
+def test_a_delay_that_is_not_looked_at_and_a_radius_without_end(delay, radius):
+    from pyedmcl.compat.pyrqa.computation import RQAComputation
+    from pyedmcl.compat.pyrqa.neighbourhood import FixedRadius
+    from pyedmcl.compat.pyrqa.settings import Settings
+    from pyedmcl.compat.pyrqa.time_series import TimeSeries
+
+    x = np.round(np.sin(np.arange(60) * 0.3), 1)
+    series = TimeSeries(x, embedding_dimension=1, time_delay=delay)
+    result = RQAComputation.create(Settings(series, neighbourhood=FixedRadius(radius))).run()
+    expected = float((np.abs(x[:, None] - x) < radius).mean())
+    assert result.recurrence_rate == pytest.approx(expected, abs=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +35,9 @@ def _points(series: Series, what: str, as_vectors: bool, metric: type[Metric]) -
     kind = np.float64 if np.dtype(series.dtype) == np.float64 else np.float32
     if isinstance(series, TimeSeries) and not as_vectors:
         embedding = embedding_of(
-            m=series.embedding_dimension, tau=series.time_delay, embedded=False, metric=metric.native
+            # PyRQA does not look at the delay of one coordinate.
+            m=series.embedding_dimension, tau=series.time_delay if series.embedding_dimension > 1 else 1,
+            embedded=False, metric=metric.native,
         )
         return points_of(series.data.astype(kind), what, embedding)
     vectors = series.get_vectors_as_rows().reshape(-1, series.embedding_dimension)
@@ -78,6 +81,8 @@ def _problem(
     if isinstance(near, RadiusCorridor):
         inner, outer = arguments.radii_of(near.condition, "corridor", "RadiusCorridor")[0][0]
         return replace(problem, radii=(outer,), inner=(inner,))
+    if near.condition == math.inf:  # farther than any two points
+        near = type(near)(2.0**500)
     return replace(problem, radii=(arguments.radii_of(near.condition, "fixed", "radius")[0][0],))
 
 
