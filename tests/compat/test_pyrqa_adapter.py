@@ -296,7 +296,7 @@ def test_unknown_options_are_named(adapter):
     assert run(adapter, made, "RQAComputation", verbose=True, **others).number_of_recurrence_points > 0
 
 
-@pytest.mark.parametrize(("delay", "radius"), [(0, 0.2), (1, float("inf"))])
+@pytest.mark.parametrize(("delay", "radius"), [(0, 0.25), (1, float("inf"))])
 def test_a_delay_that_is_not_looked_at_and_a_radius_without_end(delay, radius):
     from pyedmcl.compat.pyrqa.computation import RQAComputation
     from pyedmcl.compat.pyrqa.neighbourhood import FixedRadius

@@ -81,9 +81,8 @@ def _problem(
     if isinstance(near, RadiusCorridor):
         inner, outer = arguments.radii_of(near.condition, "corridor", "RadiusCorridor")[0][0]
         return replace(problem, radii=(outer,), inner=(inner,))
-    if near.condition == math.inf:  # farther than any two points
-        near = type(near)(2.0**500)
-    return replace(problem, radii=(arguments.radii_of(near.condition, "fixed", "radius")[0][0],))
+    radius = 2.0**500 if near.condition == math.inf else near.condition  # farther than any two points
+    return replace(problem, radii=(arguments.radii_of(radius, "fixed", "radius")[0][0],))
 
 
 def count_one(settings: Settings, edge: int | None, devices: Devices) -> Counts:
