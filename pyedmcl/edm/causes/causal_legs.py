@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from ..surrogates.surrogate import SeriesMakers
 from .causal_arguments import Legs
 from .causal_network_result import CausalNetwork
 from .forecast_gains import Forecast, ForecastsProblem, p_of_forecasts
-from .lag_order import p_of_order, z_beyond_linear, z_of_lags
+from .lag_order import common_shocks, p_of_order, z_of_lags
 from .partial_links import LinkedSeries, PartialLink, partial_skill
 from .partial_tests import partial_tests
 from .verdicts import (
@@ -100,7 +100,7 @@ class LegsOfNetwork:
         gain, p_convergence = self._convergence(lib_sizes, Tp)
         evidence = Evidence(skill, q_value, gain, p_convergence, lag, legs.rate, legs.latest)
         if legs.lags:
-            evidence = replace(evidence, p_lag=self._order(evidence, by_lag, Tp))
+            evidence = self._order(evidence, by_lag, Tp)
         partial = through, carried, left, _ = self._partial(evidence)
         verdict, codes = np.full(rho.shape, NONE, object), np.empty(rho.shape, object)
         codes.fill(())  # np.full would take it for an array
@@ -165,43 +165,29 @@ class LegsOfNetwork:
         self._record = self._record.joined(record)
         self._kernels += tuple(kernels)
 
-    def _order(self, evidence: Evidence, by_lag: Doubles, early: Numbers) -> Doubles:
-        """P-value of each link's best lag being better than those that a cause may not have; NaN for other pairs.
+    def _order(self, evidence: Evidence, by_lag: Doubles, early: Numbers) -> Evidence:
+        """With each link's p-value of the best lag being better than those that a cause may not have.
 
-        ``early`` holds the best of the lags that a cause may have. Where the opposite direction allows it, too, and the
-        skill is no more than that of a linear fit, the order has to be clearer than the opposite one: the same row is
-        not before.
+        ``early`` holds the best of the lags that a cause may have. Where a shock within the row explains the link, the
+        order has to be clearer than the opposite one: the same row is not before.
         """
-        lags = self._legs.lags
+        lags, values = self._legs.lags, self._series.values
         places = [place for place, lag in enumerate(lags) if lag > self._legs.latest]
         late = _best(by_lag[places], [lags[place] for place in places])[1]
         links = evidence.ordered
-        z = self._compared(links | links.T, [early, late], lambda skills, pairs: z_of_lags(
-            skills, self._series.values, pairs[:, 1], pairs[:, 3]
-        ))  # fmt: skip
-        beyond = self._compared(evidence.mutual, [early], lambda skills, pairs: z_beyond_linear(
-            skills, self._series.values.astype(np.float64), self._dims, self._fields["tau"], pairs[:, [0, 1, 3]]
-        ))  # fmt: skip
-        with np.errstate(invalid="ignore"):
-            linear = evidence.mutual & ~(p_of_order(beyond, np.zeros(links.shape)) <= self._legs.rate)
-        return np.where(links, p_of_order(z, z.T, linear), np.nan)
-
-    def _compared(
-        self, asked: Mask, lags: Sequence[Numbers], z_of: Callable[[Doubles, Numbers], Doubles]
-    ) -> Doubles:  # fmt: skip
-        """What a test says of the estimates of some pairs at these lags, one after the other; NaN for other pairs."""
-        values, z = self._series.values, np.full(asked.shape, np.nan)
-        effects, causes = np.nonzero(asked)
-        order = np.lexsort((causes, lags[0][effects, causes], effects))
-        effects, causes = effects[order], causes[order]
+        effects, causes = np.nonzero(links | links.T)
+        z = np.full(links.shape, np.nan)
         for part in cut(len(effects), _TOGETHER):
             effect, cause = effects[part.begin : part.end], causes[part.begin : part.end]
             pairs = np.column_stack([effect, cause, self._dims[effect]])
-            each = np.concatenate([np.column_stack([pairs, Tp[effect, cause]]) for Tp in lags])
-            skills, record = predict_pairs(self._runner, values, values, each, self._linked().options)
+            both = np.concatenate([np.column_stack([pairs, Tp[effect, cause]]) for Tp in (early, late)])
+            skills, record = predict_pairs(self._runner, values, values, both, self._linked().options)
             self._note(record, PairPredictionsProblem.kernels)
-            z[effect, cause] = z_of(skills, each)
-        return z
+            z[effect, cause] = z_of_lags(skills, values, both[:, 1], both[:, 3])
+        shocks = common_shocks(
+            values.astype(np.float64), self._dims, self._fields["tau"], links, self._legs.rate
+        )  # fmt: skip
+        return replace(evidence, p_lag=np.where(links, p_of_order(z, z.T, shocks), np.nan), shocks=shocks)
 
     @property
     def _rows(self) -> NDArray[np.int64]:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from ...jobs.blocks import cut
 from ..shared.convergence import upper_tail
+from ..shared.false_discovery import false_discovery
+from ..shared.scores import pearson
 from ..shared.states import embed, standardised
 
 Doubles = NDArray[np.float64]
@@ -104,7 +106,7 @@ def _long_run_variance(values: Doubles, n: NDArray[np.int_]) -> Doubles:
     return np.asarray(np.maximum(total, 0.0) / n)
 
 
-def p_of_order(z: Doubles, opposite: Doubles, mutual: NDArray[np.bool_] | None = None) -> Doubles:
+def p_of_order(z: Doubles, opposite: Doubles, shocks: NDArray[np.bool_] | None = None) -> Doubles:
     """P-values (one-sided) of causes being known best before their effects.
 
     Parameters
@@ -114,50 +116,74 @@ def p_of_order(z: Doubles, opposite: Doubles, mutual: NDArray[np.bool_] | None =
     opposite : ndarray
         The same of the opposite direction. A link that goes one way only has its opposite best at a later lag (Ye et
         al. 2015): where this is negative, both speak of the same order, and what they say is added up (Stouffer).
-    mutual : ndarray of bool, optional
-        Pairs of which both directions seem to come first, as those of series do that feel one weather in the same row:
-        the order of one has to be clearer than that of the other.
+    shocks : ndarray of bool, optional
+        Pairs that a shock within the row explains (:func:`common_shocks`): both directions of these seem to come first,
+        and the order of one has to be clearer than that of the other.
     """
     with np.errstate(invalid="ignore"):
-        together = opposite < 0 if mutual is None else mutual | (opposite < 0)
+        together = opposite < 0 if shocks is None else shocks | (opposite < 0)
         both = np.where(together, (z - opposite) / math.sqrt(2), z)
     return np.asarray(np.vectorize(upper_tail, otypes=[float])(both))
 
 
-def z_beyond_linear(
-    estimates: Doubles, values: Doubles, E: NDArray[np.int_], tau: int, pairs: NDArray[np.int_]
-) -> Doubles:
-    """Fisher's z of a cross-map skill less that of a linear fit of the same lags, in standard errors.
+def common_shocks(
+    values: Doubles, E: NDArray[np.int_], tau: int, asked: NDArray[np.bool_], rate: float
+) -> NDArray[np.bool_]:
+    """Pairs whose series a shock within the row may link, and nothing else that a line sees.
 
-    Series that noise links within a row are linked as well by a line; deterministic coupling is not.
+    Their innovations, which neither series' past foretells, are correlated in the same row; and the cause's past does
+    not improve a linear forecast of the effect (Granger, Econometrica 37, 424, 1969; false discovery rate ``rate`` over
+    all pairs that are asked).
 
     Parameters
     ----------
-    estimates : ndarray (n_pairs, n_steps)
-        Of causes, at the rows that are estimated.
     values : ndarray (n_steps, n_series)
-        NaN for gaps, which count as the mean in fits.
+        NaN for gaps, and between groups.
     E : ndarray of int (n_series,)
+        The past of a pair spans the state of its effect, and a tenth of the rows at most.
     tau : int
-    pairs : ndarray of int (n_pairs, 3)
-        Effect, cause, and Tp from the states of the effect to the cause; those of one effect and Tp side by side.
+    asked : ndarray of bool (n_series, n_series)
+        Row = effect, column = cause.
+    rate : float
 
     Returns
     -------
-    ndarray (n_pairs,)
+    ndarray of bool (n_series, n_series)
     """
-    filled, z = np.nan_to_num(standardised(values)), np.empty(len(pairs))
-    for few in np.split(np.arange(len(pairs)), np.flatnonzero(np.diff(pairs[:, [0, 2]], axis=0).any(axis=1)) + 1):
-        effect, causes, Tp = int(pairs[few[0], 0]), pairs[few, 1], int(pairs[few[0], 2])
-        states = np.column_stack([np.ones(len(values)), embed(filled[:, [effect]], int(E[effect]), tau)])
-        goals = np.stack([_at_states(values[:, cause], Tp) for cause in causes])
-        known = np.isfinite(states).all(axis=1) & np.isfinite(_at_states(filled[:, 0], Tp))
-        basis = np.linalg.qr(states[known])[0]
-        shifted = np.stack([_at_states(filled[:, cause], Tp)[known] for cause in causes])
-        linear = np.full(goals.shape, np.nan)
-        linear[:, known] = (shifted @ basis) @ basis.T
-        z[few] = z_of_difference((np.stack([_at_states(one, Tp) for one in estimates[few]]), goals), (linear, goals))
-    return z
+    unit = standardised(values)
+    same_row, foretold = np.zeros(asked.shape, bool), np.full(asked.shape, np.nan)
+    for effect in np.flatnonzero(asked.any(axis=1)):
+        span = max(min(int(E[effect] - 1) * tau + 1, len(unit) // 10), 1)
+        own = _past(unit[:, effect], span)
+        for cause in np.flatnonzero(asked[effect]):
+            states = np.column_stack([np.ones(len(unit)), own, _past(unit[:, cause], span)])
+            goals = unit[:, [effect, cause]]
+            there = np.isfinite(states).all(axis=1) & np.isfinite(goals).all(axis=1)
+            freedom = int(there.sum()) - states.shape[1]
+            if freedom < _LEAST_ROWS:
+                same_row[effect, cause] = True  # nothing tells them apart
+                continue
+            basis, both = np.linalg.qr(states[there])[0], goals[there]
+            fits = basis.T @ both
+            left = both - basis @ fits
+            power = max(float(left[:, 0] @ left[:, 0]), 1e-300)
+            gained = float(fits[span + 1 :, 0] @ fits[span + 1 :, 0])
+            foretold[effect, cause] = _p_of_ratio(gained / span / (power / freedom), span, freedom)
+            correlation = min(abs(float(pearson(left[:, 0], left[:, 1]))), _NEARLY_ONE)
+            same_row[effect, cause] = 2 * upper_tail(math.atanh(correlation) * math.sqrt(freedom)) <= rate
+    with np.errstate(invalid="ignore"):
+        return np.asarray(asked & same_row & ~(false_discovery(foretold) <= rate))
+
+
+def _past(values: Doubles, span: int) -> Doubles:
+    """The ``span`` values before each row (n, span); NaN where there are none."""
+    return np.concatenate([np.full((1, span), np.nan), embed(values[:, None], span, 1)[:-1]])
+
+
+def _p_of_ratio(ratio: float, above: int, below: int) -> float:
+    """Chance that Fisher's F exceeds a ratio, nearly; Paulson, Ann. Math. Stat. 13, 233 (1942)."""
+    a, b, root = 2 / (9 * above), 2 / (9 * below), ratio ** (1 / 3)
+    return upper_tail(((1 - b) * root - (1 - a)) / math.sqrt(b * root * root + a))
 
 
 def _at_states(values: Doubles, Tp: int) -> Doubles:

@@ -64,6 +64,8 @@ class Evidence:
         P-value of the best lag up to there being better than the best later one; NaN for pairs that fail another leg.
     p_forecast : ndarray or None
         P-value of the cause improving forecasts of the effect; NaN for pairs that other evidence decides.
+    shocks : ndarray of bool or None
+        Pairs that a shock within the row explains as well, as one weather does.
     """
 
     skill: Doubles
@@ -75,6 +77,7 @@ class Evidence:
     latest: int
     p_lag: Doubles | None = None
     p_forecast: Doubles | None = None
+    shocks: Mask | None = None
 
     @cached_property
     def significant(self) -> Mask | None:
@@ -94,14 +97,22 @@ class Evidence:
     @cached_property
     def clear(self) -> Mask | None:
         """Pairs whose best lag is better than those that a cause may not have."""
-        return None if self.p_lag is None else _at_most(false_discovery(self.p_lag), self.rate)
+        return None if self.p_lag is None else self._decided(self.p_lag)
 
     @cached_property
     def improves(self) -> Mask:
         """Pairs whose cause improves forecasts of the effect, as far as that was asked."""
-        if self.p_forecast is None:
-            return np.zeros(self.skill.shape, bool)
-        return _at_most(false_discovery(self.p_forecast), self.rate)
+        return np.zeros(self.skill.shape, bool) if self.p_forecast is None else self._decided(self.p_forecast)
+
+    def _decided(self, p_value: Doubles) -> Mask:
+        """P-values of at most ``rate``; of links that a shock within the row explains, at that false discovery rate.
+
+        Those may all be nothing else, and of many some would pass by chance.
+        """
+        adjusted = p_value.copy()
+        if self.shocks is not None:
+            adjusted[self.shocks] = false_discovery(p_value[self.shocks])
+        return _at_most(adjusted, self.rate)
 
     @cached_property
     def linked(self) -> Mask:
@@ -118,15 +129,6 @@ class Evidence:
     def ordered(self) -> Mask:
         """Pairs that pass all legs."""
         return self.linked if self.before is None else self.linked & self.before
-
-    @cached_property
-    def mutual(self) -> Mask:
-        """Pairs that pass all legs, and whose opposite direction is significant and allows it, too.
-
-        Series that feel one weather at once are such: the same row is not before.
-        """
-        opposite = self.skill > 0 if self.significant is None else self.significant
-        return self.ordered & (opposite if self.before is None else opposite & self.before).T
 
 
 def _at_most(values: Doubles, limit: float) -> Mask:

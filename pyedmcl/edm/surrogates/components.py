@@ -174,9 +174,13 @@ def _slow_and_jumps(values: Doubles, gain: float) -> tuple[Components, float]:
     n = len(values)
     counts = [count for count in _SLOW if count <= n // _ROWS_PER_HALF_WAVE]
     found, best = Components(), -np.inf
-    memory = memory_of_rows(values - _fits(values, counts[-1], 0.0)[-1][0].fitted(values, np.ones(n, bool)))
+    rest = values - _fits(values, counts[-1], 0.0, 1.0)[-1][0].fitted(values, np.ones(n, bool))
+    memory = memory_of_rows(rest)
+    # What is smoother than that memory makes it has fewer rows of its own: by so much its likelihood is overstated.
+    left = memory_of_rows(rest[1:] - memory * rest[:-1])
+    dearer = max((1 + left) / (1 - left), 1.0)
     for _ in range(2):
-        each = [one for count in counts for one in _fits(values, count, memory)]
+        each = [one for count in counts for one in _fits(values, count, memory, dearer)]
         found, best = max(each, key=lambda one: one[1] - gain * bool(one[0]))
         memory = memory_of_rows(values - found.fitted(values, np.ones(n, bool)), 0 if not found else found.slow)
     return found, best
@@ -189,7 +193,7 @@ def memory_of_rows(rest: Doubles, fitted: int = 0) -> float:
     return min(max(own + (1 + fitted) / len(rest), -0.5), 0.95)
 
 
-def _fits(values: Doubles, slow: int, memory: float) -> list[tuple[Components, float]]:
+def _fits(values: Doubles, slow: int, memory: float, dearer: float) -> list[tuple[Components, float]]:
     """With so many half waves, and 0 to 4 steps that are found one by one: each with its likelihood less its cost."""
     n = len(values)
 
@@ -205,10 +209,10 @@ def _fits(values: Doubles, slow: int, memory: float) -> list[tuple[Components, f
     rest = rest - basis @ (basis.T @ rest)
     jumps: list[int] = []
     made = []
-    edge = max(n // 20, 4)
+    edge, jump_costs = max(n // 20, 4), _JUMP_COSTS + 2 * math.log(n)
     for _ in range(_MOST_JUMPS + 1):
         left = max(float((rest * rest).sum()), 1e-300)
-        cost = _SLOW_COSTS * slow + _ANY_SLOW_COSTS * (slow > 0) + (_JUMP_COSTS + 2 * math.log(n)) * len(jumps)
+        cost = dearer * (_SLOW_COSTS * slow + _ANY_SLOW_COSTS * (slow > 0) + jump_costs * len(jumps))
         made.append((Components(slow, tuple(sorted(jumps))), -n * math.log(left / n) - cost))
         # Inner products with the step at each row, whitened: 1 there, 1 - memory behind.
         columns = np.column_stack([rest, basis])
@@ -220,7 +224,7 @@ def _fits(values: Doubles, slow: int, memory: float) -> list[tuple[Components, f
         for jump in jumps:
             gain[max(jump - edge, 0) : jump + edge] = 0.0
         at = int(gain.argmax())
-        if gain[at] <= (_JUMP_COSTS + 2 * math.log(n)) * left / n:
+        if gain[at] <= dearer * jump_costs * left / n:
             break
         step = white(_steps(n, [at]))[:, 0]
         step = step - basis @ (basis.T @ step)

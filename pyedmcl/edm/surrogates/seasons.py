@@ -46,7 +46,8 @@ def seasons_of(
 ) -> Seasons:
     """Remove the cycle that at least half of the series share, and two at least.
 
-    It has 3 rows at least, and there are 10 cycles at least, unless its period is known. Where there are groups, each
+    It has 3 rows at least, there are 10 cycles at least, unless its period is known, and it does not drift: what drifts
+    may be a rhythm of the series themselves, and is left to the surrogates. Where there are groups, each
     series of each group counts as one of these series, and has a mean cycle of its own.
 
     Parameters
@@ -74,7 +75,7 @@ def seasons_of(
         if shared is not None and (period is not None or shared.period * _LEAST_CYCLES <= part.n_steps)
         for number, choice in enumerate(own) if _own(choice, shared, n) is not None
     ]  # fmt: skip
-    if shared is None or shared.period < _LEAST_PERIOD or 2 * len(those) < series.n_series * len(parts):
+    if shared is None or shared.drift or shared.period < _LEAST_PERIOD or 2 * len(those) < series.n_series * len(parts):
         return Seasons(series, known, 0, ())
     values = series.values.copy()
     for group, number in those:

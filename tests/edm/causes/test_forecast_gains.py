@@ -95,9 +95,19 @@ def test_the_strongest_other_causes_are_known():
     assert companions(one, verdict, 1, 0, -1) == ()
 
 
-@pytest.mark.parametrize(
-    ("seed", "verdict", "code"), [(19, "indirect", "beside:x0"), (9, "unordered", "lag-not-clear")]
-)
+@pytest.mark.parametrize("seeds", [range(7, 17), range(40, 50)])
+def test_forecasts_find_links_and_lose_none(seeds, one_device):
+    before, after = [], []
+    for seed in seeds:
+        data = species(300, LOOP, seed)
+        for verdicts, forecast in ((before, False), (after, True)):
+            found = pyedmcl.causal_network(data, forecast=forecast, device=one_device, **OPTIONS)
+            verdicts.append(found.verdict[2, 1])
+    lost = [old for old, new in zip(before, after, strict=True) if old == "direct" != new]
+    assert not lost and after.count("direct") >= before.count("direct") + 2
+
+
+@pytest.mark.parametrize(("seed", "verdict", "code"), [(7, "indirect", "beside:x0"), (9, "unordered", "lag-not-clear")])
 def test_true_links_that_four_legs_doubt(seed, verdict, code, one_device):
     data = species(300, LOOP, seed)
     without = pyedmcl.causal_network(data, forecast=False, device=one_device, **OPTIONS)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pyedmcl.edm.causes.lag_order import p_of_order, z_beyond_linear, z_of_difference, z_of_lags
+from pyedmcl.edm.causes.lag_order import _p_of_ratio, common_shocks, p_of_order, z_of_difference, z_of_lags
 
 
 def smooth(rng, shape, memory):
@@ -72,20 +72,39 @@ def test_the_opposite_direction_counts_where_it_is_best_later():
 def test_of_two_directions_that_come_first_one_has_to_be_clearer():
     rng = np.random.default_rng(5)
     z, opposite = rng.normal(4, 1, (2, 2000))  # as where series feel one weather at once
-    mutual = np.ones(2000, bool)
-    assert 0.035 < (p_of_order(z, opposite, mutual) <= 0.05).mean() < 0.07
+    shocks = np.ones(2000, bool)
+    assert 0.035 < (p_of_order(z, opposite, shocks) <= 0.05).mean() < 0.07
     assert (p_of_order(z, opposite) <= 0.05).mean() > 0.95
-    assert (p_of_order(z + 6, opposite, mutual) <= 0.05).mean() > 0.95
+    assert (p_of_order(z + 6, opposite, shocks) <= 0.05).mean() > 0.95
+
+
+def driven(rng, n, link, shock):
+    """Two autoregressions with innovations that are correlated in the row, the first of which may drive the second."""
+    noise = rng.standard_normal((n, 2)) @ np.linalg.cholesky(np.array([[1, shock], [shock, 1]])).T
+    x = np.zeros((n, 2))
+    for t in range(1, n):
+        x[t] = 0.7 * x[t - 1] + (0, link * x[t - 1, 0]) + noise[t]
+    return x
 
 
 @pytest.mark.parametrize("gap", [False, True])
-def test_what_a_line_explains_as_well_is_told_from_what_it_does_not(gap):
-    rng = np.random.default_rng(6)
-    y = rng.standard_normal(500)
-    square = np.column_stack([y, y**2 + 0.5 * y, y + 0.5 * rng.standard_normal(500)])
-    if gap:
-        square[100:110, 0] = np.nan
-    better, worse = square[:, 1] + 0.3 * rng.standard_normal(500), square[:, 2] + rng.standard_normal(500)
-    pairs = np.array([[0, 1, 0], [0, 2, 0]])
-    z = z_beyond_linear(np.stack([better, worse]), square, np.array([2, 2, 2]), 1, pairs)
-    assert z[0] > 3 and z[1] < -3
+def test_a_shock_within_the_row_is_told_from_a_link(gap):
+    """Of 40 tables each: a shock alone explains both directions, a link besides it one, and no shock none."""
+    rng, asked, found = np.random.default_rng(6), ~np.eye(2, dtype=bool), {}
+    for link, shock in ((0.0, 0.7), (0.4, 0.7), (0.4, 0.0)):
+        tables = [driven(rng, 300, link, shock) for _ in range(40)]
+        for x in tables if gap else ():
+            x[100:104, 0] = np.nan
+        dims = np.array([3, 3])
+        found[link, shock] = np.mean([common_shocks(x, dims, 1, asked, 0.05) for x in tables], axis=0)
+    assert found[0.0, 0.7][0, 1] > 0.85 and found[0.0, 0.7][1, 0] > 0.85  # row = effect
+    assert found[0.4, 0.7][1, 0] < 0.05 and found[0.4, 0.7][0, 1] > 0.85
+    assert found[0.4, 0.0].max() < 0.2
+
+
+def test_ratios_of_variances_hold_their_level():
+    rng = np.random.default_rng(7)
+    for above, below in ((1, 20), (3, 100), (10, 250)):
+        ratio = rng.chisquare(above, 4000) / above / (rng.chisquare(below, 4000) / below)
+        share = np.mean([_p_of_ratio(one, above, below) <= 0.05 for one in ratio])
+        assert share == pytest.approx(0.05, abs=0.012)  # 3.5 standard errors

@@ -21,13 +21,17 @@ def noisy_map(seed, n, noise):
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("Tp", [1, 5])
 def test_rows_that_follow_lie_within(noise, Tp, one_device):
-    x = noisy_map(1, 2400, noise)
-    known = pyedmcl.simplex(x[:1200], E=2, Tp=Tp, device=one_device)
-    later = pyedmcl.simplex(x, E=2, Tp=Tp, lib_range=(0, 1200), pred_range=(1200, 2390), device=one_device)
-    for level in (0.5, 0.95):
-        lower, upper = known.interval(level)
-        off, half = np.abs(later.observed - later.predicted), float(np.nanmedian(upper - lower)) / 2
-        assert (off[np.isfinite(off)] <= half).mean() == pytest.approx(level, abs=0.05 if level == 0.5 else 0.03)
+    shares = []
+    for seed in range(8):
+        x = noisy_map(seed, 2400, noise)
+        known = pyedmcl.simplex(x[:1200], E=2, Tp=Tp, device=one_device)
+        later = pyedmcl.simplex(x, E=2, Tp=Tp, lib_range=(0, 1200), pred_range=(1200, 2390), device=one_device)
+        off = np.abs(later.observed - later.predicted)
+        halves = [float(np.nanmedian(upper - lower)) / 2 for lower, upper in map(known.interval, (0.5, 0.95))]
+        shares.append([(off[np.isfinite(off)] <= half).mean() for half in halves])
+    # Of one series the share of 0.5 has a standard deviation of 0.02 (counts of 1,200 and of 1,190 rows), and up to
+    # 0.04 as rows depend on each other; that of 0.95 has 0.015.
+    assert np.mean(shares, axis=0) == pytest.approx([0.5, 0.95], abs=0.03)
 
 
 def test_generated_steps_lie_within_and_intervals_grow(one_device):
