@@ -30,6 +30,7 @@ _SAMPLE = 1000
 # Of sorted values, the span of so many neighbours is compared with what rounding changes: levels that hold fewer are
 # not told apart. Where rounding is a larger share of it than this, for a larger share of values than that, other
 # neighbours are found: skills change by 0.001 and more. Of usual data of any shape it is 1e-5 at most.
+_ROUNDING = 1e-14  # of the largest value: values nearer than this are equal but for rounding in float64
 _LEVEL, _LOST, _VALUES_LOST = 1 / 100, 1e-2, 0.05
 
 
@@ -147,7 +148,8 @@ def _loses(rows: NDArray[Any], middles: NDArray[np.float64], target: np.dtype[An
         away = np.sort(rows, axis=1) - np.reshape(middles, (-1, 1))
         span = away[:, 2 * near :] - away[:, : -2 * near]
     rounded = np.abs(away[:, near:-near]) * (np.finfo(target).eps / 2)
-    found: NDArray[np.bool_] = ((rounded > _LOST * span) & (span > 0)).sum(axis=1) > _VALUES_LOST * rows.shape[1]
+    apart = span > _ROUNDING * np.abs(away).max(axis=1, keepdims=True)
+    found: NDArray[np.bool_] = ((rounded > _LOST * span) & apart).sum(axis=1) > _VALUES_LOST * rows.shape[1]
     return found
 
 
@@ -265,15 +267,18 @@ class Prepared:
     series : Series
     dtype : str
         What kernels compute in.
+    quiet : bool
+        Say nothing of outliers and levels, as of series that were drawn from others.
     """
 
     series: Series
     dtype: str
+    quiet: bool = False
 
     @cached_property
     def conditioned(self) -> Conditioned:
         """The series conditioned for ``dtype``: found once, and left out where the object is pickled."""
-        return condition(self.series.values, self.dtype, self.series.extent)
+        return condition(self.series.values, self.dtype, self.series.extent, quiet=self.quiet)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prepared, (self.series, self.dtype)
+        return Prepared, (self.series, self.dtype, self.quiet)

@@ -14,7 +14,8 @@ from .intake import Array
 from .times import is_time_name
 
 _FAR = 3  # spans of all other values between them and a code
-_NINES = {9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0}
+_NINES = {9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0,
+          2147483647.0, 2147483648.0}  # fmt: skip
 _FILLED = 1e19  # values of this size and more are what formats fill gaps with
 _LEAST_WIDE = 6
 _NUMBERED = re.compile(r"(.*?)[ _.]?(\d+(?:\.\d+)?)$")
@@ -47,6 +48,8 @@ def gap_codes(
             if len(different) < 3:
                 continue
             code, others = float(end[i]), different[1:] if end is low else different[:-1]
+            if abs(code) >= _FILLED and float(np.abs(others).max()) >= _FILLED:
+                continue  # all are so large
             far = float(np.abs(others - code).min()) > _FAR * float(np.ptp(others))
             if far or (code <= -99 and float(others.min()) >= 0):
                 cure = f"say missing={code:g}" if takes("missing") else "make them NaN"

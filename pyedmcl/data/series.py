@@ -262,7 +262,7 @@ def series_of(
     if not picked and chosen:
         beside = some([table.labels[i] for i in choice.columns])
         raise InputError(f"{what}: there is no column of data beside the time column {beside}")
-    everything = len(picked) == len(table.labels)
+    everything = picked == list(range(len(table.labels)))
     names = tuple(map(str, table.labels if everything else [table.labels[i] for i in picked]))
     if len(set(names)) < len(names):
         twice = [name for name, count in counts(names).items() if count > 1]

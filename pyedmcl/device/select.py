@@ -28,10 +28,7 @@ def _how_to_get_one() -> str:
     """What to do where nothing was found, which differs where pip has installed a runtime that was not seen."""
     if intel_library() is None:
         return HOW_TO_GET_ONE
-    return (
-        "A runtime for the processor is installed, but this program asked PyOpenCL for devices before pyedmcl could "
-        "show it: import pyedmcl and call a function of it first"
-    )
+    return f"{HOW_TO_GET_ONE} One of pip is here: if this program used PyOpenCL before pyedmcl, import pyedmcl first."
 
 
 @dataclass(frozen=True)

@@ -264,10 +264,11 @@ def lag_curve(
         (low,), (high,) = profile.band
         ax.fill_between(profile.lags, low, high, color="#9aa5ab", alpha=0.35, linewidth=0,
                         label=f"{profile.level:.0%} of surrogates at each lag")  # fmt: skip
-        ax.legend(fontsize=8, frameon=False)
     ax.plot(profile.lags, profile.rate[0], color="#21526b", linewidth=1.4)
     ax.axvline(0, color="#777777", linewidth=0.6)
     ax.set_xlabel("lag (rows): y leads < 0 < x leads")
     ax.set_ylabel("recurrence rate" if several == 1 else f"recurrence rate, mean of {several:,}")
     ax.set_title(title or f"highest at lag {profile.max_lag[0]}", fontsize=11)
+    if profile.surrogates is not None:
+        ax.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     return finished(figure, path, dpi=dpi)

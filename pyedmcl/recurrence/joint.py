@@ -102,7 +102,8 @@ def joint_rqa(
     >>> 0 < result.recurrence_rate < 0.2
     True
     """
-    require_same_times(x=x, y=y)
+    if y is not None:
+        require_same_times(x=x, y=y)
     x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
     options = common.options_of(

@@ -7,6 +7,7 @@ profile: where it is highest, one series leads the other by that lag.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import choice, integer, real, reporter
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..jobs.function import public_function
 from ..launch.progress import report_progress
 from .arguments import correlation_time
@@ -120,13 +121,19 @@ def lag_profile(
     level = real("level", level, "a number in (0, 1)", lambda share: 0 < share < 1)
     if seed is not None:
         seed = integer("seed", seed, 0)
+    for name, side in (("x", x), ("y", y)):
+        if not hasattr(side, "__len__"):
+            raise InputError(f"{name}={shown(side)}: a series, or a list of series, is needed")
     x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     single = not isinstance(x, (list, tuple, Mapping)) or np.ndim(next(iter(x), 0)) == 0
-    batch = rqa_batch(
-        [x] if single else x, [y] if single else y, m=m, tau=tau, radius=radius, metric=metric, theiler=0,
-        convention=convention, threshold=threshold, normalize=normalize, radius_unit=radius_unit, embedded=embedded,
-        errors="raise", device=device,
-    )  # fmt: skip
+    try:
+        batch = rqa_batch(
+            [x] if single else x, [y] if single else y, m=m, tau=tau, radius=radius, metric=metric, theiler=0,
+            convention=convention, threshold=threshold, normalize=normalize, radius_unit=radius_unit, embedded=embedded,
+            errors="raise", device=device,
+        )  # fmt: skip
+    except InputError as error:  # of rqa_batch, which calls x its series
+        raise InputError(re.sub(r"^series \(series=(\d+)\)", r"x (dyad \1)", str(error))) from None
     if batch.asked.shape[1] != 1:
         raise InputError("radius: a profile has one radius; call once for each")
     labels: Mapping[str, tuple[Any, ...]] = {} if single else batch.labels

@@ -23,7 +23,7 @@ WHOLE = pandas.DataFrame(VALUES, columns=["a", "b", "c"], index=MONTHS)
 FRAME = WHOLE.drop(MONTHS[LOST])
 #: Functions that make no states of rows, or read what was made.
 _OTHERS = {"open_xmap", "open_xmap_grid", "open_ccm_matrix", "check", "false_discovery", "kernel_source", "open_result",
-           "report"}  # fmt: skip
+           "report", "lag_profile"}  # fmt: skip
 STATES = [name for name in FUNCTIONS if name not in _OTHERS]
 
 
@@ -60,7 +60,9 @@ def test_every_function_that_makes_states_refuses_missing_rows(name):
 
 
 def test_functions_that_make_no_states_take_all_times():
-    assert not any("regular" in inspect.signature(getattr(pyedmcl, name)).parameters for name in _OTHERS)
+    told = _OTHERS - {"check"}  # which says what is wrong with times, and refuses none
+    assert not any("regular" in inspect.signature(getattr(pyedmcl, name)).parameters for name in told)
+    assert pyedmcl.check(FRAME).remarks[0].code == "time-gaps"
 
 
 @pytest.mark.parametrize(

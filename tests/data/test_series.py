@@ -172,6 +172,13 @@ def test_words_that_tell_recordings_apart_are_not_left_out(sites: list[str]) -> 
     assert as_series(table, columns="-site").names == ("y",)
 
 
+def test_columns_come_in_the_order_that_was_asked_for() -> None:
+    table = {"a": np.array([1.0, 2.0, 4.0]), "b": np.array([7.0, 5.0, 6.0])}
+    for data in (table, as_series(table)):
+        series = as_series(data, columns=["b", "a"])
+        assert series.names == ("b", "a") and series.values[0].tolist() == [7, 1]
+
+
 def test_polars() -> None:
     pl = pytest.importorskip("polars", reason="polars frames as input need polars")
     frame = pl.DataFrame({"day": pl.Series([1, 2, 3]).cast(pl.Date), "a": pl.Series([1.0, None, 3.0], dtype=pl.Float32),

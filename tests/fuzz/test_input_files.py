@@ -80,6 +80,13 @@ def _write(path, suffix):
         pytest.importorskip("scipy", reason="SciPy, which writes NetCDF here, is not installed")
         columns = {"a": ("time", X), "b": ("time", Y)}
         xarray.Dataset(columns, {"time": np.arange(30)}).to_netcdf(path, engine="scipy")
+    elif suffix == ".mat":
+        matlab = pytest.importorskip("scipy.io", reason="SciPy, which writes MATLAB files, is not installed")
+        matlab.savemat(path, {"values": TABLE, "time": np.arange(30.0)})
+    elif suffix == ".xlsx":
+        pandas = pytest.importorskip("pandas", reason="pandas is not installed; pip install 'pyedmcl[io]' brings it")
+        pytest.importorskip("openpyxl", reason="openpyxl, which writes spreadsheets, is not installed")
+        pandas.DataFrame(TABLE, columns=["a", "b"]).to_excel(path, index=False)
     elif suffix == ".zarr":
         zarr = pytest.importorskip("zarr", reason="zarr is not installed; pip install 'pyedmcl[io]' brings it")
         group = zarr.open_group(str(path), mode="w")
@@ -122,7 +129,8 @@ def _damage(good, bad, rng):
     bad.write_bytes(data)
 
 
-SUFFIXES = (*KNOWN["text"], ".gz", ".npy", ".npz", *KNOWN["HDF5"], *KNOWN["Parquet"], *KNOWN["Feather"], ".nc", ".zarr")
+SUFFIXES = (*KNOWN["text"], ".gz", ".npy", ".npz", *KNOWN["HDF5"], *KNOWN["Parquet"], *KNOWN["Feather"], ".nc", ".mat",
+            ".xlsx", ".zarr")  # fmt: skip
 
 
 def _read_all(paths):

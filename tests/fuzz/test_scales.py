@@ -255,7 +255,7 @@ def test_rqa(one_device, data, dtype, exact, metric, convention, radius):
     else:
         given_radius = float(np.ldexp(radius, data.exponent))
     arithmetic = {"dtype": dtype, "exact": exact}
-    options = {"m": 2, "metric": metric, "convention": convention}
+    options = {"m": 2, "metric": metric, "convention": convention, "theiler": 1}
     x, y = data.centred[:, 0], data.centred[:50, 1]
     given_x, given_y = data.values[:, 0], data.values[:50, 1]
     calls = {**options, **arithmetic, "radius": given_radius, "device": one_device}

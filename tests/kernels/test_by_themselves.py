@@ -18,6 +18,7 @@ NO_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*##[^\n]*", re.MULTILINE | re.DO
 # What has no test here: why, and the tests that it has.
 ELSEWHERE = {
     "ccm.clh": ("numbers that kernels share with the host", "engines/test_kernel_ccm.py"),
+    "software_fma.clh": ("a function that some devices lack", "device/test_probe.py"),
     "matrix_units.clh": ("instructions of some GPUs only", "engines/test_smap_map_units.py"),
     "matrix_units_double.clh": ("instructions of some GPUs only", "engines/test_smap_units.py"),
     "smap_map_units.mako": ("kernels, made of fragments that have tests", "engines/test_smap_map_units_emulated.py"),

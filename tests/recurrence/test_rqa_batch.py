@@ -277,7 +277,7 @@ def test_bad_input(one_device, given, message):
 
 BAD = {
     "gaps": np.full(60, np.nan), "empty": np.empty(0), "short": series(3), "infinite": np.r_[series(30), np.inf],
-    "words": ["a", "b"] * 20, "window": series(12),
+    "complex": np.full(40, 1j), "window": series(12),
 }  # fmt: skip
 THRESHOLDS = {
     "fixed": {"radius": 0.5}, "two": {"radius": [0.2, 0.5]}, "std": {"radius": 0.3, "radius_unit": "std"},

@@ -146,7 +146,7 @@ class XmapSignificanceEngine:
         names = (*(series.names[i] for i in columns), *(f"{series.names[j]}~{i}" for j in targets for i in range(p.n)))
         E = np.array(p.E, int)
         dims = np.concatenate([E[columns], np.repeat(E[targets], p.n)])
-        together = replace(p, data=Prepared(Series(values, names), p.data.dtype), E=tuple(dims.tolist()))
+        together = replace(p, data=Prepared(Series(values, names), p.data.dtype, quiet=True), E=tuple(dims.tolist()))
         mapping = CrossMap(self._executor, replace(map_data(together), n_libraries=M))
         try:
             rho, record = mapping.skill(0, M).astype(np.float64), Record(mapping.parameters)
