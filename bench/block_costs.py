@@ -23,14 +23,13 @@ import numpy as np
 from common import Report, parser
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.jobs import Manifest
 from pyedmcl.jobs.blocks import Block, BlockResult, cut
 from pyedmcl.jobs.client import ClientRunner
-from pyedmcl.jobs.opening import open_to_write
-from pyedmcl.jobs.runner import LocalRunner
-from pyedmcl.jobs.shared import sink_at
-from pyedmcl.jobs.sinks import ArraySink
+from pyedmcl.jobs.runner import ArraySink, LocalRunner
+from pyedmcl.jobs.sharing import sink_at
+from pyedmcl.jobs.store import open_to_write
 
 
 @dataclass(frozen=True)

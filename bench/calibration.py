@@ -29,7 +29,7 @@ from null_systems import NULLS, logistic, null_table
 from numpy.typing import NDArray
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 
 Data = NDArray[np.float64]
 FIRST = 1000

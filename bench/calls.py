@@ -12,7 +12,7 @@ from workloads import mixed_dimensions
 
 import pyedmcl
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.tuner.problems.common import maps, scalar
+from pyedmcl.tuner.problem import maps, scalar
 
 _DIMS = 20
 _RECURRENCE = {"m": 5, "tau": 3, "radius": 0.25}

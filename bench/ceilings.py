@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from mako.template import Template
 
-from pyedmcl.codegen import render
-from pyedmcl.codegen.arguments import declared
 from pyedmcl.device.executor import Argument, Buffer, Executor
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.memory import budget
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.tuner.problems.common import scalar
+from pyedmcl.kernels import texts
+from pyedmcl.kernels.kernel_spec import declared
+from pyedmcl.tuner.problem import scalar
 
 #: Multiply-adds of a chain in one step of the kernel's loop.
 REPEATS = 8
@@ -200,7 +200,7 @@ def _kernel(executor: Executor, shape: Shape, entry: str) -> Any:
     real = "double" if shape["dtype"] == "float64" else "float"
     text = _template().render(**shape, real=real, contract=quirks.fma != "builtin")
     slots = declared(_ARGUMENTS, real == "double")[entry]
-    return executor.build(render.prelude(quirks) + text, quirks.build_options).kernel(entry, slots)
+    return executor.build(texts.prelude(quirks) + text, quirks.build_options).kernel(entry, slots)
 
 
 @lru_cache(maxsize=1)

@@ -24,7 +24,7 @@ from common import Report, parser
 from workloads import coupled_maps
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 
 
 class Killer(threading.Thread):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyedmcl
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.device.session import settle
+from pyedmcl.device.select import settle
 
 
 def parser(description: str | None, repeat: int | None = None) -> argparse.ArgumentParser:

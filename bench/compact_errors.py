@@ -18,8 +18,8 @@ from workloads import coupled_maps
 
 import pyedmcl
 from pyedmcl.device.select import select
-from pyedmcl.engines import compact
-from pyedmcl.kernels.compact import MOST_ERROR
+from pyedmcl.engines import targets
+from pyedmcl.kernels.specs.maps import MOST_ERROR
 from pyedmcl.reference import skill
 
 N = 16
@@ -54,7 +54,7 @@ def errors(x: Any, E: int, device: str | None) -> tuple[Any, Any]:
     return np.nanmax(np.abs(half - exact), axis=0), np.nanmax(np.abs(full - exact), axis=0)
 
 
-def unasked(self: compact.CompactTargets, tables: Any, E: int, predicted: tuple[int, int]) -> Any:
+def unasked(self: targets.CompactTargets, tables: Any, E: int, predicted: tuple[int, int]) -> Any:
     """Numbers of repeats that no pair fails by."""
     return self._executor.upload(np.zeros(tables.n_libraries, np.float32))
 
@@ -66,8 +66,8 @@ def main() -> None:
     options = command.parse_args()
     warnings.simplefilter("ignore")  # of targets that do not vary
     report = Report(select(options.device).device, options.out)
-    compact._MOST_RATIO = np.inf  # all of them
-    compact.CompactTargets.repeats = unasked
+    targets._MOST_RATIO = np.inf  # all of them
+    targets.CompactTargets.repeats = unasked
     for steps in map(int, options.steps.split(",")):
         for E in map(int, options.E.split(",")):
             for kind, x in kinds(steps, steps + E):

@@ -23,8 +23,7 @@ from workloads import weather_like
 
 import pyedmcl
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.device.select import select
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device, select
 
 POINTS: dict[str, Any] = {"m": 5, "tau": 3, "radius": 0.7}
 MODES = {"float32": {"exact": False}, "exact": {"exact": True}}

@@ -21,7 +21,7 @@ from workloads import coupled_maps
 
 import pyedmcl
 from pyedmcl.device.select import select
-from pyedmcl.reference.smap import smap_rows
+from pyedmcl.reference.edm import smap_rows
 
 SERIES = {1600: 154, 4000: 82}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyedmcl.neighbors.shared_sums import operations_per_pair
+from pyedmcl.search.searches import operations_per_pair
 from pyedmcl.tuner.problem import TuningCase
 
 Numbers = Mapping[str, Any]

@@ -33,15 +33,15 @@ from small_calls import cases
 from workloads import coupled_maps, mixed_dimensions, weather_like
 
 import pyedmcl
-from pyedmcl.device.session import open_device, settle
+from pyedmcl.device.select import open_device, settle
 
 BENCH = Path(__file__).parent
 _WITHOUT_OPENCL = "import sys; sys.modules['pyopencl'] = None; sys.argv[0] = 'pyedmcl'\n" \
                   "from pyedmcl.cli.app import main; main()"  # fmt: skip
 _WRITES_ANYWHERE = """
 import numpy as np
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device.session import open_device
+from pyedmcl.kernels.kernel_spec import declared
+from pyedmcl.device.select import open_device
 text = "kernel void f(global int* x, long at) { x[at + get_global_id(0)] = 1; }"
 executor = open_device("cuda")
 kernel = executor.build(text).kernel("f", declared("f(int* x; long at)", False)["f"])

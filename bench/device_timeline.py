@@ -23,7 +23,7 @@ from scale_devices import calls, counts_of
 
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.select import select_several
-from pyedmcl.jobs.running import OpenProblem
+from pyedmcl.jobs.runner import OpenProblem
 
 Event = tuple[str, str, float, float]
 

@@ -31,7 +31,7 @@ from digest_case import Case
 from digest_cases import all_cases
 
 import pyedmcl
-from pyedmcl.device.fingerprint import device_key
+from pyedmcl.device.info import device_key
 from pyedmcl.device.select import select
 from pyedmcl.errors import DeviceMemoryError
 

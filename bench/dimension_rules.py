@@ -17,7 +17,7 @@ import numpy as np
 from common import Report, parser
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.simulate import coupled_maps, link_auc
 
 RULES = ("best", "one-se", 0.01, 0.05)

@@ -15,7 +15,7 @@ from untuned import every_problem
 
 from pyedmcl.device.executor import Executor
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.tuner.executors import Recorder
+from pyedmcl.tuner.measure import Recorder
 from pyedmcl.tuner.problem import TuningCase, TuningProblem
 from pyedmcl.tuning.parameters import source
 

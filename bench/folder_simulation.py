@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
-from pyedmcl.jobs import shared, turns
+from pyedmcl.jobs import claims, sharing
 from pyedmcl.jobs.blocks import default_block_rows, shared_block_rows
 
 SERIES, STEPS, H200_SECONDS, CORES = 101_729, 8_528, 609.0, 60.0
@@ -31,7 +31,7 @@ SERIES, STEPS, H200_SECONDS, CORES = 101_729, 8_528, 609.0, 60.0
 # the chunk is there; makes, writes, renames and syncs the chunk and adds to its journal; removes the claim.
 CREATE, CLAIM, FINISH, GIVE, RENEW, TAKE_OVER = 1, 2, 5, 1, 2, 5
 RENEWALS = 4
-LOOK = shared.LOOK_SECONDS  # between two looks of who works at what is done
+LOOK = sharing.LOOK_SECONDS  # between two looks of who works at what is done
 NAMES = 1000  # of a folder, in one operation
 
 
@@ -223,12 +223,12 @@ class Simulation:
         while len(self.done) < self.blocks:
             number = yield from self._claim(worker)
             if number is None:
-                yield turns._WAIT + turns._WAIT_OF_EACH * (self.setting.workers + len(self.claims))
+                yield claims._WAIT + claims._WAIT_OF_EACH * (self.setting.workers + len(self.claims))
                 continue
             if self.now > me.next_look:
                 begun = self.now
                 yield self._look()
-                me.next_look = self.now + max(LOOK, (self.now - begun) / turns._SHARE)
+                me.next_look = self.now + max(LOOK, (self.now - begun) / claims._SHARE)
             begun = self.now
             self.holds[worker] = number
             yield self.block_seconds * self.pace[worker] * self.random.uniform(0.95, 1.05)
@@ -247,7 +247,7 @@ class Simulation:
     def _claim(self, worker: int) -> Steps:
         """A block; None where there is none for this worker now."""
         me, s = self.workers[worker], self.setting
-        if s.early and self.now - me.listings[-1] > s.lifetime / turns._LISTINGS:
+        if s.early and self.now - me.listings[-1] > s.lifetime / claims._LISTINGS:
             yield from self._list_claims(me)
             old = list(itertools.takewhile(lambda one: self.claimed[one] < self.now - s.lifetime, self.claims))
             number = yield from self._taken_over(worker, [one for one in old if self._seen_for(me, one) > s.lifetime])
@@ -304,7 +304,7 @@ class Simulation:
     def _taken_over(self, worker: int, held: list[int]) -> Steps:
         """One of some claimed blocks, if it has not been touched for its lifetime, as far as this worker has seen."""
         me = self.workers[worker]
-        for _ in range(min(turns._WATCHED, len(held))):
+        for _ in range(min(claims._WATCHED, len(held))):
             number = held[me.watched % len(held)]
             me.watched += 1
             yield Operations(1)
@@ -320,9 +320,9 @@ class Simulation:
     def _done_again(self, worker: int) -> Steps:
         """A block that another worker has been at for too long."""
         me, s = self.workers[worker], self.setting
-        patience = turns._PATIENCE * s.lifetime
+        patience = claims._PATIENCE * s.lifetime
         if me.longest:
-            patience = max(turns._PATIENCE * me.longest, turns._LEAST_PATIENCE * s.lifetime)
+            patience = max(claims._PATIENCE * me.longest, claims._LEAST_PATIENCE * s.lifetime)
         for number in [one for one in self.claims if one not in self.done]:
             free = number not in self.twice or self.death[self.twice[number]] < self.now - s.lifetime
             if free and self._seen_for(me, number) > patience:

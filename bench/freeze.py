@@ -41,7 +41,7 @@ import typer.main
 
 import pyedmcl
 from pyedmcl.errors import PyedmclError
-from pyedmcl.registry import FUNCTIONS, PARTS, RESULTS
+from pyedmcl.functions import FUNCTIONS, PARTS, RESULTS
 
 FORMAT = 1
 TESTS = Path(__file__).resolve().parents[1] / "tests"

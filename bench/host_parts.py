@@ -32,25 +32,25 @@ from workloads import coupled_maps
 
 import pyedmcl
 from pyedmcl.device.opencl import OpenCLExecutor
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 
 #: Part -> functions of the package, as the modules that call them name them.
 PASSES = {
     "looking the data over": (
-        "data.series.extent", "data.series.bounds", "data.condition.bounds", "edm.forecasts.simplex_fit.check_library",
-        "edm.shared.regression.complete_rows", "edm.forecasts.smap_fit.complete_rows", "edm.forecasts.smap_fit._fewest",
+        "series.series.extent", "series.series.bounds", "series.scaling.bounds", "forecast.simplex.check_library",
+        "states.states.complete_rows", "forecast.smap.complete_rows", "forecast.smap._fewest",
     ),
-    "digest for provenance": ("data.series.Series.digest",),
+    "digest for provenance": ("series.series.Series.digest",),
     "library as the device reads it": (
-        "edm.forecasts.simplex_fit.condition", "edm.forecasts.simplex_fit.lay_out_in_itself", "engines.smap.near_one",
+        "forecast.simplex.condition", "forecast.simplex.lay_out_in_itself", "engines.smap.near_one",
     ),
-    "targets near 1": ("engines.projector._Target.of", "edm.forecasts.simplex_fit.future"),
+    "targets near 1": ("engines.predict._Target.of", "forecast.simplex.future"),
     "basis of a fit": ("engines.smap.basis_of",),
-    "predictions in units of the data": ("engines.projector._Target.in_units", "engines.smap.LocalFits._take"),
-    "looking at the answer": ("engines.crossmap.require_rho", "engines.whole_map.require_rho"),
-    "skill": ("edm.shared.scores.pearson", "edm.shared.scores.errors"),
+    "predictions in units of the data": ("engines.predict._Target.in_units", "engines.smap.LocalFits._take"),
+    "looking at the answer": ("engines.crossmap.require_rho",),
+    "skill": ("states.arguments.pearson", "states.arguments.errors"),
 }  # fmt: skip
-OTHERS = {"steps of the call before": ("engines.projector.replayed", "engines.smap.replayed")}
+OTHERS = {"steps of the call before": ("engines.predict.replayed", "engines.smap.replayed")}
 
 
 class _Nothing:

@@ -23,7 +23,7 @@ import numpy as np
 
 import pyedmcl
 from pyedmcl import config
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 
 WORKER = """
 import os, sys, time

@@ -25,7 +25,7 @@ import numpy as np
 
 import pyedmcl
 from pyedmcl import config
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.simulate import coupled_maps
 
 WORKER = """

@@ -13,7 +13,7 @@ from common import Report, compiled, parser
 from workloads import coupled_maps, mixed_dimensions
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 
 
 def main() -> None:

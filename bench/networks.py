@@ -42,7 +42,7 @@ from network_peers import peers as peers_here
 from network_systems import CASES, Data, Truth, over_one_step, simulated
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 
 Row = dict[str, Any]
 Task = tuple[str, int, tuple[str, ...]]

@@ -20,9 +20,9 @@ from common import Report, clock, compiled, parser
 from workloads import coupled_maps, mixed_dimensions
 
 import pyedmcl
-from pyedmcl.data.condition import condition
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.engines.crossmap import CrossMap, MapData
+from pyedmcl.series.scaling import condition
 
 # (series, steps, seconds of kEDM on an A100 and a V100 in the papers)
 SETS = {

@@ -40,15 +40,14 @@ from unittest import mock
 from calls import WholeCall
 from common import Report, clock, parser
 
-from pyedmcl.device.fingerprint import device_key
-from pyedmcl.device.info import DeviceInfo
+from pyedmcl.device.info import DeviceInfo, device_key
 from pyedmcl.errors import InputError
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuner.measure import Bench
 from pyedmcl.tuner.problem import TuningCase
-from pyedmcl.tuning import wisdom
-from pyedmcl.tuning.grades import Entry
+from pyedmcl.tuning import knowledge
 from pyedmcl.tuning.parameters import source
+from pyedmcl.tuning.records import Entry
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKS = "<!-- table: written by bench/performance_portability.py -->", "<!-- end of table -->"
@@ -57,11 +56,11 @@ COLUMNS = {
     "alone": "60 s of tuning, nothing shipped",
 }  # fmt: skip
 GOALS = {"defaults": 0.85, "other": 0.9, "tuned": 0.97}
-_SHIPPED = wisdom.shipped
+_SHIPPED = knowledge.shipped
 # Reads shipped wisdom from a file, and runs the command.
 _COMMAND = """
 import pathlib, sys
-from pyedmcl.tuning import wisdom
+from pyedmcl.tuning import knowledge as wisdom
 entries = wisdom.read(pathlib.Path(sys.argv.pop(1))).entries
 wisdom.shipped = lambda runtime, kernel: entries
 from pyedmcl.cli.app import app
@@ -92,7 +91,7 @@ def of_class(info: DeviceInfo, more: Sequence[Path] = ()) -> tuple[Entry, ...]:
     """Shipped wisdom of other devices of the class of ``info``, as if they were this one."""
     mine = device_key(info)
     files = [*sorted((ROOT / "tuning" / "wisdom").glob("*.jsonl")), *more]
-    entries = [entry for file in files for entry in wisdom.read(file).entries]
+    entries = [entry for file in files for entry in knowledge.read(file).entries]
     return tuple(
         replace(entry, key=replace(entry.key, device=mine))
         for entry in entries
@@ -111,7 +110,7 @@ def known(way: Way) -> Iterator[None]:
 
     with (
         mock.patch.dict(os.environ, PYEDMCL_DATA_DIR=way.folder),
-        mock.patch.object(wisdom, "shipped", shipped),
+        mock.patch.object(knowledge, "shipped", shipped),
     ):
         source.forget()
         with source.mode("never" if way.name == "defaults" else "cached"):
@@ -124,7 +123,7 @@ def tune(way: Way, device: str, kernels: Sequence[str], seconds: float) -> None:
     command = ["tune", *kernels, "--device", device, "--mode", "rapid", "--budget", f"{seconds:g}s", "--quiet"]
     with tempfile.TemporaryDirectory() as folder:
         shipped = Path(folder, "shipped.jsonl")
-        shipped.write_text("".join(wisdom.line(entry) + "\n" for entry in way.shipped))
+        shipped.write_text("".join(knowledge.line(entry) + "\n" for entry in way.shipped))
         done = subprocess.run([sys.executable, "-c", _COMMAND, str(shipped), *command],
                               env={**os.environ, "PYEDMCL_DATA_DIR": way.folder}, check=False)  # fmt: skip
     if done.returncode:
@@ -221,7 +220,7 @@ def measure(options: Any, known_files: Sequence[Path]) -> None:
     """Tune where that is asked for, then time every workload."""
     from figures import problems
 
-    from pyedmcl.device.session import open_device
+    from pyedmcl.device.select import open_device
 
     executor = open_device(options.device)
     info = executor.info
@@ -233,7 +232,7 @@ def measure(options: Any, known_files: Sequence[Path]) -> None:
         ways = [
             Way("defaults", f"{folder}/none"), Way("other", f"{folder}/none", others),
             Way("tuned", f"{folder}/tuned", others), Way("alone", f"{folder}/alone"),
-            Way("best", options.database or f"{folder}/best", wisdom.read_shipped(info.runtime).entries),
+            Way("best", options.database or f"{folder}/best", knowledge.read_shipped(info.runtime).entries),
         ]  # fmt: skip
         if not others:  # a tuning begins with nothing in any case
             ways = [way for way in ways if way.name not in ("other", "alone")]

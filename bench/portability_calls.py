@@ -18,13 +18,12 @@ from portability_place import Answers, Array, NotThereError, Place, judged
 
 import pyedmcl
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.launch import delivery
-from pyedmcl.reference import ccm as ccm_oracle
+from pyedmcl.launch import staging
+from pyedmcl.reference import edm as ccm_oracle
+from pyedmcl.reference import edm as smap_oracle
 from pyedmcl.reference import library_mask_of, simplex_predict, skill
-from pyedmcl.reference import smap as smap_oracle
+from pyedmcl.tuner.problem import Close, SmallSearch
 from pyedmcl.tuner.problems import problem
-from pyedmcl.tuner.problems.common import SmallSearch
-from pyedmcl.tuner.verify import Close
 from pyedmcl.tuning.parameters import using
 
 _THETAS = (0.0, 1.5)
@@ -201,27 +200,27 @@ def ccm(place: Place) -> Answers:
     yield "rho", result.rho[..., :_SAMPLES], Close(np.array(rho), 0.0, 2e-5)
 
 
-def _room(place: Place, shape: tuple[int, ...], dtype: str) -> delivery.DeviceRows:
+def _room(place: Place, shape: tuple[int, ...], dtype: str) -> staging.DeviceRows:
     """An array of the caller, which begins behind some elements of its memory."""
     item = np.dtype(dtype)
     buffer = place.executor.upload(np.zeros(place.tau + int(np.prod(shape)), item))
-    return delivery.DeviceRows(buffer, place.tau, shape, item)
+    return staging.DeviceRows(buffer, place.tau, shape, item)
 
 
-def _held(place: Place, array: delivery.DeviceRows) -> Array:
+def _held(place: Place, array: staging.DeviceRows) -> Array:
     return place.executor.download(
         array.buffer, np.empty(array.shape, array.dtype), array.first * array.dtype.itemsize
     )
 
 
-def _images(place: Place, rng: np.random.Generator) -> Iterator[tuple[str, delivery.Pixels, NDArray[np.int64]]]:
+def _images(place: Place, rng: np.random.Generator) -> Iterator[tuple[str, staging.Pixels, NDArray[np.int64]]]:
     """Images of sums on the device, in one and two words, and all of their pixels."""
     k = place.E + 1
     for symmetric, words in ((True, 1), (False, 2)):
         image = rng.integers(0, 1 << 32, (k, k, words), dtype=np.uint32)
         pixels = image.astype(np.int64) @ np.array([1, 1 << 32][:words])
         whole = np.triu(pixels) + np.triu(pixels, 1).T if symmetric else pixels
-        yield f"{words}", delivery.Pixels(place.executor.upload(image), symmetric, words), whole
+        yield f"{words}", staging.Pixels(place.executor.upload(image), symmetric, words), whole
 
 
 def delivered(place: Place) -> Answers:
@@ -230,17 +229,17 @@ def delivered(place: Place) -> Answers:
     rows, squared = rng.integers(-1, n, (n, k)).astype(np.int32), rng.random((n, k)).astype(place.dtype)
     into = _room(place, (n, k), "int32"), _room(place, (n, k), place.dtype)
     held = executor.upload(rows), executor.upload(squared)
-    delivery.deliver_neighbours(executor, *held, into, n_library=n, exponent=3)
+    staging.deliver_neighbours(executor, *held, into, n_library=n, exponent=3)
     yield "rows", _held(place, into[0]), rows
     yield "distances", _held(place, into[1]), np.where(rows < 0, np.inf, np.sqrt(squared) * 8).astype(place.dtype)
     rho = np.clip(rng.standard_normal((n, n)), -1, 1).astype(place.dtype)
     rho[3, 4] = np.nan
     skilled = _room(place, (n - place.tau, n), place.dtype)
-    delivery.deliver_skill(executor, executor.upload(rho), n * place.tau, skilled)
+    staging.deliver_skill(executor, executor.upload(rho), n * place.tau, skilled)
     yield "rho", _held(place, skilled), rho[place.tau :]
     for words, image, pixels in _images(place, rng):
         counts = _room(place, pixels.shape, "int64")
-        delivery.deliver_counts(executor, image, counts)
+        staging.deliver_counts(executor, image, counts)
         yield f"counts, {words}", _held(place, counts), pixels
 
 
@@ -254,7 +253,7 @@ def delivered_means(place: Place) -> Answers:
     cells = np.outer(rows, columns)
     for words, image, pixels in _images(place, rng):
         means = _room(place, pixels.shape, "float64")
-        delivery.deliver_means(place.executor, image, means, (rows, columns), 3)
+        staging.deliver_means(place.executor, image, means, (rows, columns), 3)
         with np.errstate(all="ignore"):
             right = np.where(cells > 0, np.ldexp(pixels / cells, 3), np.nan)
         yield f"means, {words}", _held(place, means), right

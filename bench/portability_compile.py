@@ -19,12 +19,12 @@ from typing import Any
 
 from portability_programs import Program
 
-from pyedmcl.codegen.local_memory import local_bytes
 from pyedmcl.device import nvrtc
-from pyedmcl.device.cl_to_cuda import cuda_text
 from pyedmcl.device.info import DeviceInfo
+from pyedmcl.device.nvrtc import cuda_text
 from pyedmcl.errors import BuildError
-from pyedmcl.export.targets import TARGETS as OFFLINE
+from pyedmcl.export.kernel_source import TARGETS as OFFLINE
+from pyedmcl.kernels.build import local_bytes
 
 # Target -> (number of the device library that states the processor, whether a wave has 64 lanes). The older library
 # stands in where the installed set does not know a processor yet; it decides on a few instructions of built-ins only.

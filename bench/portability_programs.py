@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import itertools
 import json
-import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,18 +21,16 @@ from portability_place import DIMS, DTYPES, LAGS
 from untuned import every_problem
 
 from pyedmcl import kernels
-from pyedmcl.codegen import build, loopy_source
-from pyedmcl.codegen.spec import KernelSpec
-from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.errors import BuildError
-from pyedmcl.export.dry import DryExecutor
-from pyedmcl.export.values import UNTUNED
+from pyedmcl.export.kernel_source import UNTUNED, DryExecutor
+from pyedmcl.kernels import build, loopy_source
+from pyedmcl.kernels.kernel_spec import KernelSpec
+from pyedmcl.kernels.texts import read_text
 from pyedmcl.tuning import defaults
-from pyedmcl.tuning.grades import Entry, ranked
-from pyedmcl.tuning.key import TuningKey, key_from
 from pyedmcl.tuning.parameters import source
+from pyedmcl.tuning.records import Entry, TuningKey, key_from, ranked
 
 # Numbers that most tuning problems leave at 1, although the text is another one where they are larger.
 NUMBERS: Mapping[str, Sequence[int]] = {"tau": (1, 3), "stride": (1, 2)}
@@ -111,9 +107,7 @@ class Request:
 
 def kernel_names() -> tuple[str, ...]:
     """All kernels of the package: those of :data:`pyedmcl.kernels.NAMES`, then those of which nothing is tuned."""
-    modules = [module.name for module in pkgutil.iter_modules(kernels.__path__)]
-    untuned = [name for name in modules if hasattr(importlib.import_module(f"{kernels.__name__}.{name}"), "SPEC")]
-    return tuple(dict.fromkeys((*kernels.NAMES, *untuned)))
+    return tuple(dict.fromkeys((*kernels.NAMES, *sorted(kernels.FAMILIES))))
 
 
 def uncovered(programs: Iterable[Program]) -> list[str]:

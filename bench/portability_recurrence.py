@@ -11,17 +11,17 @@ from portability_place import Answers, Array, Place, judged
 
 import pyedmcl
 from pyedmcl.recurrence.counts import Counts
-from pyedmcl.reference import rqa
+from pyedmcl.reference import recurrence
 from pyedmcl.tuner.problems import problem
 
 
 def _lines(place: Place, x: Array, exact: bool) -> Mapping[str, Any]:
     """Counts of a recurrence matrix by the oracle."""
     arithmetic = np.dtype("float64" if exact else place.dtype)
-    points = rqa.points_of(x, place.E, place.tau, arithmetic.name)
-    limit = rqa.NORMS["euclidean"].limit(arithmetic.type(place.matrix["radius"]))
-    matrix = rqa.recurrence_matrix(rqa.compared(points, points, "euclidean"), limit, strict=True)
-    return rqa.line_counts(matrix, theiler=1)
+    points = recurrence.points_of(x, place.E, place.tau, arithmetic.name)
+    limit = recurrence.NORMS["euclidean"].limit(arithmetic.type(place.matrix["radius"]))
+    matrix = recurrence.recurrence_matrix(recurrence.compared(points, points, "euclidean"), limit, strict=True)
+    return recurrence.line_counts(matrix, theiler=1)
 
 
 def _counted(counts: Counts, expected: Mapping[str, Any], name: str = "") -> Answers:

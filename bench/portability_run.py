@@ -20,13 +20,13 @@ from portability_calls import CALLS
 from portability_place import NotThereError, Place
 
 import pyedmcl.tuning.parameters
-from pyedmcl.codegen.build import noting
 from pyedmcl.device import opencl
 from pyedmcl.device.executor import Executor
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import BuildError
-from pyedmcl.tuner.verify import require
+from pyedmcl.kernels.build import noting
+from pyedmcl.tuner.problem import require
 from pyedmcl.tuning import defaults
 from pyedmcl.tuning.parameters import ParameterChoice, source
 

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from portability_place import Answers, NotThereError, Place
 
-from pyedmcl.edm.shared.exceedance import counts
-from pyedmcl.edm.surrogates.surrogate_makers import phases
-from pyedmcl.edm.surrogates.surrogate_streams import TURNS, Streams, keys
-from pyedmcl.engines import waves
-from pyedmcl.engines.lagged_map import LaggedMap, Libraries
-from pyedmcl.engines.lagged_targets import Span, centred, laid_out, room_for
-from pyedmcl.engines.waves import WaveDrawer, WaveSeries
-from pyedmcl.launch.sizes import round_up
+from pyedmcl.engines import lagged
+from pyedmcl.engines.lagged import LaggedMap, Libraries, Span, WaveDrawer, WaveSeries, centred, laid_out, room_for
+from pyedmcl.launch.staging import round_up
+from pyedmcl.statistics import counts
+from pyedmcl.surrogates.makers import TURNS, Streams, keys, phases
 
 
 def surrogates(place: Place) -> Answers:
@@ -40,7 +37,7 @@ def surrogates(place: Place) -> Answers:
     stride = round_up(2 * (n + 1), 16)
     targets = place.executor.upload(np.full((n_steps + 3, stride), np.nan, np.float32))
     drawer = WaveDrawer(place.executor, n_steps, TURNS)
-    with mock.patch.object(waves, "_AMPLITUDES_BYTES", 1):  # in several parts
+    with mock.patch.object(lagged, "_AMPLITUDES_BYTES", 1):  # in several parts
         drawer.draw(several, first, n, targets, n_steps + 3, stride, back)
     drawer.release()
     drawn = place.executor.download(targets, np.empty((n_steps + 3, stride), np.float32))

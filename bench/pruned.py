@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from common import Report, parser, timed
 
-from pyedmcl.device.session import open_device
-from pyedmcl.launch.pool import Pool
-from pyedmcl.launch.staging import Staging
-from pyedmcl.neighbors.exhaustive import ExhaustiveSearcher
-from pyedmcl.neighbors.plan import SearchProblem
-from pyedmcl.neighbors.pruned import PrunedSearcher
-from pyedmcl.neighbors.series import load_states
+from pyedmcl.device.select import open_device
+from pyedmcl.launch.staging import Pool, Staging
+from pyedmcl.search.plan import SearchProblem
+from pyedmcl.search.pruned import PrunedSearcher
+from pyedmcl.search.searches import ExhaustiveSearcher
+from pyedmcl.search.tables import load_states
 
 
 def lorenz(n: int, dt: float = 0.01, transient: int = 2000) -> Any:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from pyedmcl.errors import InputError, PyedmclWarning
-from pyedmcl.io import read_series
+from pyedmcl.files import read_series
 
 NAMES = ["catch", "sst", "n_larvae", "Chl a", "prey", "temp", "ph", "flow", "x_t", "größe"]
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

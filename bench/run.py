@@ -15,7 +15,7 @@ from ceilings import ceilings
 from common import Report, parser
 from figures import Figure, figures, known_names, problems
 
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 
 _ROUNDS, _ROUNDS_QUICK = 7, 3
 _MEMORIES = ("device", "local")

@@ -23,8 +23,8 @@ from common import Report, clock, parser
 from workloads import coupled_maps
 
 import pyedmcl
-from pyedmcl.device.session import open_device
-from pyedmcl.edm.maps import xmap as maps
+from pyedmcl.crossmap import xmap as maps
+from pyedmcl.device.select import open_device
 
 
 def pin(cores: Any) -> None:

@@ -31,13 +31,13 @@ from common import Report, clock, parser
 from workloads import coupled_maps, mixed_dimensions, weather_like
 
 import pyedmcl
+from pyedmcl.crossmap.pairs import pairs_arguments
+from pyedmcl.crossmap.problem import XmapProblem
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.select import select_several
-from pyedmcl.edm.maps.pairs import pairs_arguments
-from pyedmcl.edm.maps.xmap_problem import XmapProblem
-from pyedmcl.edm.shared.arguments import runner_on
 from pyedmcl.jobs.blocks import Block, BlockResult, cut
-from pyedmcl.jobs.sinks import ArraySink
+from pyedmcl.jobs.runner import ArraySink
+from pyedmcl.states.arguments import runner_on
 
 _PAPER_BLOCK = 128  # libraries
 

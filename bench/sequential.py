@@ -19,9 +19,9 @@ from common import Report, parser
 from network_systems import simulated
 
 import pyedmcl
-from pyedmcl.device.session import open_device
-from pyedmcl.edm.shared.sequential import FIRST, SequentialTests
-from pyedmcl.registry import BUDGET
+from pyedmcl.device.select import open_device
+from pyedmcl.functions import BUDGET
+from pyedmcl.statistics import FIRST, SequentialTests
 
 RATE = 0.05
 CASES = ("maps, strong, 10 % noise", "Lotka-Volterra", "no links")

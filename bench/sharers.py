@@ -17,7 +17,7 @@ from common import Report, clock, compiled, parser
 
 import pyedmcl
 from pyedmcl.device.select import select
-from pyedmcl.neighbors import exhaustive, plan
+from pyedmcl.search import plan, searches
 from pyedmcl.simulate import coupled_maps
 
 SIZES = list(range(50, 900, 50))
@@ -54,7 +54,7 @@ def main() -> None:
     report = Report(select(options.device).device, options.out)
     print(report.title)
     x = coupled_maps(n_series=6, n_steps=33000, seed=1).values.astype(np.float32)
-    plain, seconds = exhaustive.Pacer.launched, []
+    plain, seconds = searches.Pacer.launched, []
 
     def noted(self: Any, event: Any, cost: float) -> None:
         seconds.append(event.seconds)
@@ -69,7 +69,7 @@ def main() -> None:
             for each in kinds:
                 choose(each)
                 whole[each].append(clock(call))
-        exhaustive.Pacer.launched = noted  # type: ignore[method-assign]
+        searches.Pacer.launched = noted  # type: ignore[method-assign]
         for each in kinds:
             choose(each)
             sums = []
@@ -78,7 +78,7 @@ def main() -> None:
                 call()
                 sums.append(sum(seconds))
             kernel[each] = round(1e6 * min(sums), 1)
-        exhaustive.Pacer.launched = plain  # type: ignore[method-assign]
+        searches.Pacer.launched = plain  # type: ignore[method-assign]
         same = all(np.array_equal(results[0], each, equal_nan=True) for each in results)
         call_ms = {each: round(1e3 * statistics.median(times), 3) for each, times in whole.items()}
         report.add(case=name, same=same, knn_us=kernel, call_ms=call_ms)

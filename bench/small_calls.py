@@ -16,7 +16,7 @@ import numpy as np
 from common import Report, parser
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 
 
 def cases(device: str | None) -> dict[str, Callable[[], Any]]:

@@ -35,13 +35,13 @@ def fresh(bench: Any, case: Any, spec: Any, info: Any, seconds: float) -> Mappin
     """The outcome of a tuning that knows nothing."""
     from pathlib import Path
 
-    from pyedmcl.tuner.outcome import Settings
+    from pyedmcl.tuner.measure import Settings
     from pyedmcl.tuner.search import Tuning
-    from pyedmcl.tuning import wisdom
+    from pyedmcl.tuning import knowledge
     from pyedmcl.tuning.database import Database, new_session
     from pyedmcl.tuning.parameters import source
 
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(wisdom, "shipped", lambda runtime, kernel: ()):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(knowledge, "shipped", lambda runtime, kernel: ()):
         source.forget()
         settings = Settings("greedy", seed=1, rounds=5, duel=7)
         until = time.monotonic() + seconds
@@ -83,7 +83,7 @@ def main() -> None:
     command.add_argument("--cases", default="", help="which of a kernel's problems, as numbers; all by default")
     options = command.parse_args()
     os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
-    from pyedmcl.device.session import open_device
+    from pyedmcl.device.select import open_device
     from pyedmcl.kernels import spec
     from pyedmcl.tuner.measure import Bench
     from pyedmcl.tuner.problems import names, problem, tuned_spec

@@ -69,9 +69,8 @@ def left_out(line: Mapping[str, Any], what: str, gained: Mapping[str, float]) ->
         Left out: nothing; what was tuned on the problem's own specialisation and size; the device, for which a relative
         stands in.
     """
-    from pyedmcl.device.fingerprint import DeviceKey
-    from pyedmcl.tuning.grades import Entry, ranked
-    from pyedmcl.tuning.key import TuningKey, canonical
+    from pyedmcl.device.info import DeviceKey
+    from pyedmcl.tuning.records import Entry, TuningKey, canonical, ranked
 
     device = DeviceKey("vendor", "Device A100", "runtime", "1", "1", line["units"], 1024, 49152)
     other = replace(device, name="Device A200") if what == "device" else device
@@ -109,17 +108,17 @@ def main() -> None:
         tell([json.loads(text) for text in Path(options.source).read_text().splitlines()])
         return
     os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
-    from pyedmcl.device.session import open_device
+    from pyedmcl.device.select import open_device
     from pyedmcl.kernels import NAMES, spec
     from pyedmcl.tuner.measure import Bench
     from pyedmcl.tuner.problems import problem
-    from pyedmcl.tuning import wisdom
-    from pyedmcl.tuning.key import tuning_key
+    from pyedmcl.tuning import knowledge
+    from pyedmcl.tuning.records import tuning_key
 
     executor = open_device(options.device)
     info, bench = executor.info, Bench(executor)
     report, lines = Report(info, options.out), []
-    shipped = wisdom.read_shipped(info.runtime).entries
+    shipped = knowledge.read_shipped(info.runtime).entries
     kernels = {entry.key.kernel for entry in shipped} & set(NAMES)
     for name in options.kernels.split(",") if options.kernels else sorted(kernels):
         entries = [entry for entry in shipped if entry.key.kernel == name]

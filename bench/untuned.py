@@ -14,23 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyedmcl.codegen.sentinels import NOWHERE
 from pyedmcl.device.executor import Executor
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.launch.pool import Pool
-from pyedmcl.launch.sizes import round_up
-from pyedmcl.launch.staging import Staging
-from pyedmcl.neighbors.candidates import CandidateKernel
-from pyedmcl.neighbors.plan import SearchProblem
-from pyedmcl.neighbors.pruned import PrunedSearcher
-from pyedmcl.neighbors.series import load_states
-from pyedmcl.neighbors.tables import TableSpace
+from pyedmcl.kernels.texts import NOWHERE
+from pyedmcl.launch.staging import Pool, Staging, round_up
 from pyedmcl.reference import fma32, fma64, simplex_weights
-from pyedmcl.tuner.problem import Answer, TuningCase, TuningProblem
+from pyedmcl.search.plan import SearchProblem
+from pyedmcl.search.pruned import PrunedSearcher
+from pyedmcl.search.searches import CandidateKernel
+from pyedmcl.search.tables import TableSpace, load_states
+from pyedmcl.tuner.problem import Answer, Close, Floats, TuningCase, TuningProblem, flow, maps, releasing, units
 from pyedmcl.tuner.problems import names, problem
-from pyedmcl.tuner.problems.common import Floats, flow, maps, releasing, units
 from pyedmcl.tuner.problems.smap import SmapProblem
-from pyedmcl.tuner.verify import Close
 
 _SHOWN = 4096
 _SPARE = 4  # candidates beside the nearest that an index is asked for

@@ -1,14 +1,34 @@
-"""The one reader of environment variables and of the user's folders."""
+"""The one reader of environment variables and of the user's folders, and whether a process still runs."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
+import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+
+# Whether a process of this machine still runs.
+
+
+def runs(pid: int, *, unknown: bool = True) -> bool:
+    """Whether there is a process of this number; ``unknown`` on a system where that cannot be asked.
+
+    Numbers are used again: it may be another process than the one that is meant.
+    """
+    if sys.platform == "win32":  # os.kill would end the process there
+        return unknown
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
 
 #: Defaults only; what is known; also tune before long jobs; tune whatever is asked for.
 TUNE_MODES = ("never", "cached", "auto", "force")

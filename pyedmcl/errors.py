@@ -1,10 +1,14 @@
-"""Typed errors: every failure a user can meet has a class and a message that says what to do. And warnings."""
+"""Errors and warnings: each class names a kind of fault, its text the thing and what to do; and imports that tell a
+missing extra.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import warnings
+from typing import Any
 
 _SHOWN = 120  # characters of a value in a message
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -162,3 +166,19 @@ def warn(message: str, category: type[Warning] = PyedmclWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+# Optional packages, imported at use; their absence is an error that names the extra.
+
+
+def need(module: str, purpose: str, extra: str = "io") -> Any:
+    """Import ``module`` (possibly dotted), of an extra; ``purpose`` says in an error what needed it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise missing_extra(module.partition(".")[0], extra, purpose) from error
+
+
+def pandas_for(purpose: str) -> Any:
+    """The module pandas, for ``purpose``."""
+    return need("pandas", purpose)

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .edm.forecasts.simplex import simplex
-from .edm.forecasts.smap import smap
 from .errors import missing_extra
+from .forecast.simplex import simplex
+from .forecast.smap import smap
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin

@@ -8,7 +8,7 @@
 ## A column is shifted and scaled so that its range becomes [0.5, 1.9999]; rho knows nothing of shift and scale. Rounding moves a
 ## number by up to h = range / 98,304. What that does to rho is estimated by d = 5.0e-5 * range / sqrt(S), where S is the sum of
 ## squares of what is predicted around its mean: six standard deviations, were the roundings of predictions and observations
-## independent. The host lets a column have 16 bits where 2 d is at most 2e-5 (engines/compact.py).
+## independent. The host lets a column have 16 bits where 2 d is at most 2e-5 (engines/targets.py).
 ##
 ## They are not independent where a library has few states, as an exactly periodic one: its predictions are made of few rows
 ## again and again, whose roundings then do not average.

@@ -5,7 +5,7 @@
 ##   rho of a lag            --highest_keep-->   best; rho: MARKED again, for the next lag
 ##   best                    --highest_count-->  of each library and span, rho of the series, and counts of its surrogates
 ##
-## So only counts leave the device. The host's rule for them is counts() of pyedmcl/edm/shared/exceedance.py.
+## So only counts leave the device. The host's rule for them is counts() of pyedmcl/statistics.py.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype  number type of data and distances: float32 or float64

@@ -38,7 +38,7 @@
 ##   Missing values are GAP, too. A difference with a gap is so large that no sum which holds it is within a bound. Library rows
 ##   j_begin to j_end - 1 may be neighbours. Library rows from j_end on are GAP, whatever n is, because steps without tiles and
 ##   lanes read past j_end without a check. With Tp > 0 a library is therefore another buffer than its query
-##   (neighbors/series.py).
+##   (search/tables.py).
 ##
 ## Scratch memory of a work-group (GROUP_SCRATCH numbers). It has GROUP_ROWS = wg * lanes buffers for each dimension: one for each
 ## query row or, with sharers, for each sharer of a query row
@@ -54,8 +54,8 @@
 ##
 ##     k + 5 k bound_share / 8 + 8 + unroll, rounded up to a multiple of 4, or more where the minima need it
 ##
-##   The two middle terms are rows within the bound beyond the k best; the last one is a step (capacities of neighbors/plan.py).
-##   tests/neighbors/test_scratch.py holds GROUP_SCRATCH together with the plan, and with what kernels/knn.py tells other
+##   The two middle terms are rows within the bound beyond the k best; the last one is a step (capacities of search/plan.py).
+##   tests/search/test_scratch.py holds GROUP_SCRATCH together with the plan, and with what kernels/specs/search.py tells other
 ##   programs.
 ##
 ## Tables, one dimension behind another

@@ -35,7 +35,7 @@
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m          coordinates of a point
-##   metric     distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   metric     distance of two points: a row of pyedmcl/recurrence/arguments.py
 ##   dtype      number type of data and distances: float32 or float64
 ##   strict     a cell is recurrent below the radius, not at it
 ##   corridor   a cell counts between two radii, not up to one

@@ -11,7 +11,7 @@
 
 ## ---- Cells, where float64 decides ----
 ## Nearly all cells are first found in float32, in vectors of twice as many numbers. A sum below ``low`` of a limit's guard band
-## is below the limit in float64, too, and one of ``high`` and more is not (recurrence/guard_band.py). Where any of 32 x 16
+## is below the limit in float64, too, and one of ``high`` and more is not (recurrence/problem.py). Where any of 32 x 16
 ## cells is between the two, all of these are found again in float64.
 <%def name="screen_bits()">
 // Copies the points of a side as float32: [coordinate][pitch], or, where coordinates are lags of one series, that series. It

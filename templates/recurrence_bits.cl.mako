@@ -17,7 +17,7 @@
 ##               ends of a guard band: `in` has the cells that are surely recurrent, `open` those that may be. Where there
 ##               are several radii, what was joined is kept for all cells, and the steps from here on are a loop over the
 ##               radii: their number is an argument, so that there is one text for any number.
-##   3. decide   Cells that are open and not in are decided in float64 (recurrence/guard_band.py says why these suffice).
+##   3. decide   Cells that are open and not in are decided in float64 (recurrence/problem.py says why these suffice).
 ##   4. store    Words along diagonals; where transposed, words along rows as well, as recurrence_transpose would make them.
 ##
 ## Specialisation
@@ -44,7 +44,7 @@
 ## Given by the problem:
 ##   m                  coordinates of a point
 ##   tau                lag: rows between the values of a state
-##   metric             distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   metric             distance of two points: a row of pyedmcl/recurrence/arguments.py
 ##   dtype              number type of data and distances: float32 or float64
 ##   embedded           a point is a row of several coordinates; else it is made of lags of one series
 ##   exact              cells that float32 cannot decide are decided in float64

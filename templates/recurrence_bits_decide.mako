@@ -1,7 +1,7 @@
 ## A part of recurrence_bits.cl.mako: cells that float32 cannot decide are decided in float64.
 ##
 ## A sweep in float32 compares what it has joined with both ends of a guard band around each limit, which is wide enough for
-## all that float32 may round (recurrence/guard_band.py). Bit b of `in` is then set where cell b of a word is surely
+## all that float32 may round (recurrence/problem.py). Bit b of `in` is then set where cell b of a word is surely
 ## recurrent, and bit b of `open` where it may be. Only cells that are open and not in are computed once more here, so that
 ## the matrix is what float64 gives.
 <%def name="functions()">

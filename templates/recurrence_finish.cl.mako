@@ -1,6 +1,6 @@
 ## The ends of all lines, once all tiles are walked: the first and last runs of each line, which can go on no more, are counted,
 ## and so are the white cells at the border of the matrix. segments.clh explains segments, and segment_join.clh joins
-## them, as pyedmcl/recurrence/partial.py does on the host for several devices and checkpoints.
+## them, as pyedmcl/recurrence/counts.py does on the host for several devices and checkpoints.
 ##
 ##   finish_join        the segments of rows that another device has walked, behind those of the rows before
 ##   finish_begin       zeros

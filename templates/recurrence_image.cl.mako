@@ -39,7 +39,7 @@
 ## Given by the problem:
 ##   m           coordinates of a point
 ##   tau         lag: rows between the values of a state
-##   metric      distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   metric      distance of two points: a row of pyedmcl/recurrence/arguments.py
 ##   dtype       number type of data and distances: float32 or float64
 ##   mode        what a pixel shows: count, the cells that are recurrent, or mean, the mean distance
 ##   embedded    a point is a row of several coordinates; else it is made of lags of one series

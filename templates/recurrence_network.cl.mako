@@ -16,7 +16,7 @@
 ##   m       coordinates of a point
 ##   step    numbers from one coordinate of a point to the next
 ##   stride  numbers from one point to the next
-##   metric  distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   metric  distance of two points: a row of pyedmcl/recurrence/arguments.py
 ##   dtype   number type of data and distances: float32 or float64
 ##   strict  a cell is recurrent below the radius, not at it
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):

@@ -22,7 +22,7 @@
 ##   m           coordinates of a point
 ##   step        numbers from one coordinate of a point to the next
 ##   stride      numbers from one point to the next
-##   metric      distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   metric      distance of two points: a row of pyedmcl/recurrence/arguments.py
 ##   dtype       number type of data and distances: float32 or float64
 ##   per_column  each column has a radius of its own
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):

@@ -6,7 +6,7 @@
 ##   W, W y, W y^2                               for the variance
 ##
 ##   W    SMAP_WEIGHT (weights.clh): exp(-theta (d - d_nearest) / d_mean), with d_nearest and d_mean from smap_scale
-##   z    the regressors in a basis in which the library is white (engines/smap_basis.py), minus those of the query. They are
+##   z    the regressors in a basis in which the library is white (engines/smap_device.py), minus those of the query. They are
 ##        centred because a neighbourhood is small compared with its distance from the origin: sums of products that are not
 ##        centred would lose the square of this ratio in precision
 ##   y    the target

@@ -11,8 +11,8 @@ from pathlib import Path
 from unittest import mock
 
 import pyedmcl
+from pyedmcl import call
 from pyedmcl.cli.app import main
-from pyedmcl.data import call
 
 # The command may run in another folder, and the package need not be installed.
 _CHECKOUT = str(Path(pyedmcl.__file__).parents[1])

@@ -1,4 +1,5 @@
-"""Fixtures: the devices that every test of a kernel runs on, what tests of several rooms need, and published series."""
+"""Fixtures: the devices that every test of a kernel runs on, what tests of several packages need, and published
+series."""
 
 from __future__ import annotations
 
@@ -48,11 +49,10 @@ def pytest_collection_finish():
 
 def _device_id(name):
     """Id of the first usable device of a runtime; skips, saying why, where there is none."""
-    from pyedmcl.device.discover import discover
+    from pyedmcl.device.executor import EXECUTORS
     from pyedmcl.device.info import RUNTIMES
     from pyedmcl.device.quirks import POCL_FROM, quirks_for
-    from pyedmcl.device.registry import EXECUTORS
-    from pyedmcl.device.select import rank
+    from pyedmcl.device.select import discover, rank
 
     if name in EXECUTORS:
         return _id_through(name)
@@ -98,11 +98,11 @@ def data_dir(tmp_path, monkeypatch):
 
     What was found with another driver counts as verified: the devices of such tests are not there.
     """
-    from pyedmcl.tuning import wisdom
+    from pyedmcl.tuning import knowledge
     from pyedmcl.tuning.parameters import source
 
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: ())
+    monkeypatch.setattr(knowledge, "shipped", lambda runtime, kernel: ())
     source.forget()
     source.verifier = lambda *asked: ("ok", "")
     yield tmp_path / "data"
@@ -151,7 +151,7 @@ def one_device():
 @pytest.fixture
 def each_call_allocates(one_device, monkeypatch):
     """Calls on ``one_device`` find no buffers that an earlier one has kept together."""
-    from pyedmcl.device.session import open_device
+    from pyedmcl.device.select import open_device
 
     sets = open_device(one_device).sets
     sets.clear()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyedmcl.codegen import render
+from pyedmcl.device.info import Slot
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.session import open_device
-from pyedmcl.device.slots import Slot
+from pyedmcl.device.select import open_device
+from pyedmcl.kernels import texts
 
 _C_NAMES = {
     "float32": "float", "float64": "double", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
@@ -37,7 +37,7 @@ def run_fragment(device, head, body, inputs, outputs, *, items=1, group=None, **
         How many of them form a work-group, along the first dimension; the driver chooses where it is left out.
     **values
         What head and body use in ``${...}``. ``dtype``, ``lanes``, ``fma``, ``minimum`` and ``exact_division`` mean
-        what they mean to :func:`pyedmcl.codegen.render.prologue`; the last three are the device's own where left out.
+        what they mean to :func:`pyedmcl.kernels.texts.prologue`; the last three are the device's own where left out.
 
     Returns
     -------
@@ -80,8 +80,8 @@ def _run(device, text, entry, arguments, outputs, items, group, values):
     executor = open_device(device)
     quirks = quirks_for(executor.info)
     values = {**quirks.values, **values}
-    filled = render._filled(render._compiled(text, "fragment"), "fragment", values)
-    source = render.prelude(quirks) + render.prologue(values) + render.expand_includes(filled, set())
+    filled = texts._filled(texts._compiled(text, "fragment"), "fragment", values)
+    source = texts.prelude(quirks) + texts.prologue(values) + texts.expand_includes(filled, set())
     arrays = {name: value for name, value in arguments.items() if np.ndim(value)}
     slots = [
         Slot(name, value.dtype, name in arrays, name in arrays and name not in outputs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from fragment_helpers import run_fragment
 
-from pyedmcl.codegen.sentinels import SENTINELS
+from pyedmcl.kernels.texts import SENTINELS
 from pyedmcl.reference import fma32
-from pyedmcl.reference.order import nearest_first
+from pyedmcl.reference.edm import nearest_first
 
 FAR, GAP, NOWHERE = (np.float32(SENTINELS[name]) for name in ("FAR", "GAP", "NOWHERE"))
 DIMS, COUNTS, TAU, FRONT = (1, 2, 4), (3, 2, 6), 2, 16

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyedmcl.codegen import loopy_source
 from pyedmcl.errors import MissingExtraError
+from pyedmcl.kernels import loopy_source
 
 
 def why_no_loopy():

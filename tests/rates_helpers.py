@@ -5,13 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pyedmcl.device.fingerprint import device_key
-from pyedmcl.neighbors.rates import DEFAULTS, NAME
-from pyedmcl.neighbors.rates_fit import Timing
+from pyedmcl.device.info import device_key
+from pyedmcl.search.rates import DEFAULTS, NAME, Timing
 from pyedmcl.tuner.neighbor_rates import SEARCHES
-from pyedmcl.tuning.grades import Entry
-from pyedmcl.tuning.journal import Trial
-from pyedmcl.tuning.key import model_key
+from pyedmcl.tuning.records import Entry, Trial, model_key
 
 CPU, GPU = DEFAULTS["cpu"][1], DEFAULTS["gpu"][1]
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from pyedmcl.launch.progress import reporting
-from pyedmcl.recurrence.partial import Partial
+from pyedmcl.recurrence.counts import Partial
 from pyedmcl.recurrence.problem import RqaProblem
 from pyedmcl.recurrence.sweep import TileSweep
 

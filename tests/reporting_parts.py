@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from pyedmcl.edm.ccm.ccm_matrix_result import CcmMatrixResult
-from pyedmcl.edm.maps.xmap_result import XmapResult
+from pyedmcl.convergence.results import CcmMatrixResult
+from pyedmcl.crossmap.results import XmapResult
 
 #: Names that would run, end an element or a script, turn the text around, or be a formula in a spreadsheet.
 ODD = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyedmcl.recurrence.conventions import CONVENTIONS
+from pyedmcl.recurrence.arguments import CONVENTIONS
 from pyedmcl.recurrence.counts import Counts
-from pyedmcl.reference.rqa import NORMS, compared, line_counts, points_of, recurrence_matrix
+from pyedmcl.reference.recurrence import NORMS, compared, line_counts, points_of, recurrence_matrix
 
 
 def matrix(x, y=None, *, radius, m=1, tau=1, metric="euclidean", convention="pyrqa", dtype="float32", exact=True,

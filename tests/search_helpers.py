@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from pyedmcl.codegen.spec import Constraint, KernelSpec, Tunable
 from pyedmcl.kernels import spec
+from pyedmcl.kernels.kernel_spec import Constraint, KernelSpec, Tunable
 from pyedmcl.tuner.measure import Reply, TrialQuestion
 from pyedmcl.tuner.problem import TuningCase
-from pyedmcl.tuning.key import canonical
+from pyedmcl.tuning.records import canonical
 
 PAPER = KernelSpec(
     name="skill",  # the name of a kernel that there is, so that its text can be digested

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from search_helpers import Scripted
 
-from pyedmcl.tuner.isolate import serve
-from pyedmcl.tuning.key import canonical
+from pyedmcl.tuner.measure import serve
+from pyedmcl.tuning.records import canonical
 
 DEFAULTS = {"lanes": 16, "wg": 1}
 

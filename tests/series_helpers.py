@@ -1,4 +1,4 @@
-"""Series that tests of several rooms use."""
+"""Series that tests of several packages use."""
 
 from __future__ import annotations
 

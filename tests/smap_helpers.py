@@ -5,7 +5,7 @@ from __future__ import annotations
 import naive
 import numpy as np
 
-from pyedmcl.codegen.sentinels import SENTINELS
+from pyedmcl.kernels.texts import SENTINELS
 from pyedmcl.reference import fma32, fma64
 
 GAP = SENTINELS["GAP"]

@@ -6,7 +6,7 @@ import numpy as np
 from device_helpers import NVIDIA
 
 from pyedmcl.kernels import spec
-from pyedmcl.tuning.key import tuning_key
+from pyedmcl.tuning.records import tuning_key
 
 KNN = {"dims": (3,), "tau": 1, "dtype": "float32"}
 SIZES = {"rows": 1000, "library": 1000}

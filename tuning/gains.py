@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pyedmcl.tuning.key import canonical
+from pyedmcl.tuning.records import canonical
 
 WISDOM = Path(__file__).resolve().parent / "wisdom"
 

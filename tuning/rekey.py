@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuning.defaults import objections
-from pyedmcl.tuning.key import canonical, digest_of
+from pyedmcl.tuning.records import canonical, digest_of
 
 WISDOM = Path(__file__).resolve().parent / "wisdom"
 

@@ -1,5 +1,5 @@
-// pyedmcl text by loopy: {"maker": 1, "name": "skill", "sha256": "b74747bfef95ed81", "values": {"chunk": 256, "dtype": "float32", "wg": 1}}
-// Generated: change pyedmcl/codegen/loopy_kernels.py and run python -m pyedmcl.codegen.loopy_source --write
+// pyedmcl text by loopy: {"maker": 1, "name": "skill", "sha256": "4049a1fc05311a53", "values": {"chunk": 256, "dtype": "float32", "wg": 1}}
+// Generated: change pyedmcl/kernels/texts.py and run python -m pyedmcl.kernels.loopy_source --write
 #define lid(N) ((long) get_local_id(N))
 #define gid(N) ((long) get_group_id(N))
 #if __OPENCL_C_VERSION__ < 120

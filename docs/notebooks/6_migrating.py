@@ -35,8 +35,8 @@ import numpy as np
 import pandas as pd
 
 import pyedmcl
-import pyedmcl.compat.kedm as kedm
-import pyedmcl.compat.pyedm as EDM  # noqa: N812
+from pyedmcl.compat import kedm
+from pyedmcl.compat import pyedm as EDM  # noqa: N812
 from pyedmcl.compat.pyrqa.analysis_type import Classic
 from pyedmcl.compat.pyrqa.computation import RQAComputation
 from pyedmcl.compat.pyrqa.metric import EuclideanMetric

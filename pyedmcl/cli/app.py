@@ -1,20 +1,59 @@
-"""The command ``pyedmcl``."""
+"""The command ``pyedmcl``: its commands, and what --version says."""
 
 from __future__ import annotations
 
 import importlib
+import platform
 import shlex
 import sys
 from collections.abc import Iterator, MutableMapping
+from importlib import metadata
 from typing import Annotated, Any
 
 import typer
 import typer.main
 
-from ..registry import COMMANDS
-from .exits import HELP, Command, Commands, ask_for_traceback, code_of, message_of
-from .reading import with_reading_options
-from .streams import printable, run
+from ..errors import DeviceNotFoundError
+from ..functions import COMMANDS
+from .options import with_reading_options
+from .output import HELP, Command, Commands, ask_for_traceback, code_of, message_of, printable, run
+
+# What ``pyedmcl --version`` says: what a report of an error has to tell of the machine.
+
+
+_PACKAGES = ("numpy", "pyopencl", "mako")
+
+
+def versions() -> Iterator[str]:
+    """Lines: ours first, then Python with packages, then devices, of which that which would be chosen is marked."""
+    from .. import __version__
+
+    yield f"pyedmcl {__version__}"
+    packages = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+    yield f"Python {platform.python_version()} on {platform.platform()}, {packages}"
+    yield from _devices()
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+def _devices() -> Iterator[str]:
+    from ..device.select import discover_every, select
+
+    try:
+        infos = discover_every()
+        chosen = select(None, devices=infos).device
+    except DeviceNotFoundError as error:
+        yield f"no device: {error}"
+        return
+    for info in infos:
+        mark = "* " if info == chosen else "  "
+        yield f"{mark}{info.id} {info.name} ({info.runtime}, driver {info.driver})"
+
 
 _GROUP = "db"
 
@@ -33,7 +72,7 @@ class _MadeWhenAsked(MutableMapping[str, Any]):
         return self._made[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
-        raise TypeError(f"{name!r}: commands are those of pyedmcl.registry")
+        raise TypeError(f"{name!r}: commands are those of pyedmcl.functions")
 
     __delitem__ = __setitem__  # type: ignore[assignment]
 
@@ -58,12 +97,12 @@ class _All(Commands):
 def _alone(name: str) -> typer.Typer:
     """An app of one command, or that of a group of commands."""
     if name == _GROUP:
-        from . import db_bar
+        from . import tune
 
-        return db_bar.app  # that of db, with two more commands
+        return tune.app  # that of db, with two more commands
     word = name.replace("-", "_")
     alone = typer.Typer(add_completion=False)
-    function = getattr(importlib.import_module(f".{word}", __package__), word)
+    function = getattr(importlib.import_module(f".{COMMANDS[name]}", __package__), word)
     alone.command(name, cls=Command, epilog=HELP)(with_reading_options(function))
     return alone
 
@@ -79,10 +118,8 @@ app = typer.Typer(
 )
 
 
-def _version(value: bool) -> None:
+def _app_version(value: bool) -> None:
     if value:
-        from .version import versions
-
         for line in versions():
             typer.echo(printable(line))
         raise typer.Exit
@@ -91,7 +128,8 @@ def _version(value: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", help="Show versions and devices, and exit.", callback=_version, is_eager=True)
+        bool,
+        typer.Option("--version", help="Show versions and devices, and exit.", callback=_app_version, is_eager=True),
     ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback)
@@ -102,7 +140,7 @@ def _common(
 
 def main() -> None:
     """Run the command line; the entry point of the console script."""
-    from ..data.call import ran_by
+    from ..call import ran_by
 
     ran_by(shlex.join(["pyedmcl", *sys.argv[1:]]))
     sys.exit(run(lambda: app(prog_name="pyedmcl"), code_of, message_of))

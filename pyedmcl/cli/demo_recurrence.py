@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .files import write_table
-from .talk import Talk
+from .output import Talk, write_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +53,7 @@ def show(folder: Path, talk: Talk, device: str | None) -> dict[str, Any]:
     """Write series and picture into ``folder``, say what was found, and return it for a script."""
     import time
 
-    from ..recurrence.image.recurrence_plot import recurrence_plot
+    from ..recurrence.images import recurrence_plot
     from ..recurrence.rqa import rqa
 
     x = roessler()

@@ -1,13 +1,29 @@
-"""Options that several commands share."""
+"""Options that several commands share, and from the words of a command line to series, dimensions and results."""
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import functools
+import importlib
+import inspect
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from .exits import ask_for_traceback
+from ..errors import ClientError, GroupsWarning, InputError, PyedmclWarning, StoreForeignError, missing_extra
+from .output import ask_for_traceback, printable, remark_on, running
+
+if TYPE_CHECKING:
+    from ..crossmap.results import XmapEdges
+    from ..jobs import XmapStore
+    from ..series.series import Series
+
 
 _EMBEDDING = "Embedding"
 _RUN = "Running"
@@ -234,3 +250,542 @@ Debug = Annotated[
     bool,
     typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback, rich_help_panel=_RUN),
 ]
+
+
+# Options of the commands about cross mapping, and their words as numbers.
+
+
+_SAMPLES = "Random libraries"
+
+First = Annotated[
+    str | None,
+    typer.Option("--x", metavar="X", help="The first variable: a name, or digits for a position from 0.",
+                 show_default=False),
+]  # fmt: skip
+Second = Annotated[str | None, typer.Option("--y", metavar="Y", help="The second one.", show_default=False)]
+LibSizes = Annotated[
+    str | None,
+    typer.Option("--lib-sizes", metavar="L,L,...|A:B:STEP", rich_help_panel=_SAMPLES, show_default=False,
+                 help="Rows of random libraries: a list, or from A up to B by STEP. Default: several up to all."),
+]  # fmt: skip
+Sample = Annotated[int, typer.Option("--sample", help="Random libraries of each size.", rich_help_panel=_SAMPLES)]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", help="Chooses what is random; the same seed gives the same result. Default: a fresh one.",
+                 show_default=False, rich_help_panel=_SAMPLES),
+]  # fmt: skip
+Interval = Annotated[
+    int, typer.Option("--Tp", help="Steps from library state to target value.", rich_help_panel="Embedding")
+]
+
+
+def parse_sizes(text: str | None) -> list[int] | None:
+    """``20,50,100`` or ``20:980:60``."""
+    if text is None:
+        return None
+    try:
+        if ":" in text:
+            first, last, step = (int(item) for item in text.split(":"))
+            if step > 0 and first <= last:
+                return list(range(first, last + 1, step))
+            raise ValueError
+        return [int(item) for item in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(
+            f"--lib-sizes {text!r}: rows such as 20,50,100, or first:last:step such as 20:980:60, are needed"
+        ) from None
+
+
+def parse_pair_E(text: str) -> str | int | list[int]:
+    """``auto``, one E, or one for x and one for y."""
+    if text.strip().lower() == "auto":
+        return "auto"
+    try:
+        dims = [int(item) for item in text.split(",")]
+    except ValueError:
+        dims = []
+    if not 1 <= len(dims) <= 2:
+        raise typer.BadParameter(f"--E {text!r}: 'auto', an integer, or one for x and one for y such as 2,3, is needed")
+    return dims[0] if len(dims) == 1 else dims
+
+
+# Options that say how a file is read, which every command has that reads one, and the reading itself.
+
+
+_PANEL = "Reading"
+_SAID = "pyedmcl.readings"
+
+
+def _option(metavar: str | None, help: str, kind: Any = str | None, *names: str) -> Any:
+    return Annotated[
+        kind, typer.Option(*names, metavar=metavar, help=help, show_default=False, rich_help_panel=_PANEL)
+    ]
+
+
+#: Arguments of ``read_series`` that are options of all commands that read a file, and their defaults.
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "missing": (_option("CODE,...", "Cells that stand for a missing value, such as -9999,ND; < for limits as <0.05."),
+                None),
+    "decimal": (_option(".|,", "The decimal mark, where cells leave it open."), None),
+    "thousands": (_option("MARK", "The mark between thousands, where cells leave it open."), None),
+    "time_format": (_option("FORM", "Form of times: %d.%m.%Y, or words such as day/month/year; number for numbers."),
+                    None),
+    "header": (_option("LINE|none", "The line that holds the names, counted from 1; none where there is none."), None),
+    "skip_rows": (_option("N|A:B,...", "Leave out N lines at the top, or these lines, counted from 1."), None),
+    "comment": (_option("MARK", "Leave out lines that begin so (default #)."), None),
+    "names": (_option("FILE", "A text file with a name for each column, for data that have none.", Path | None), None),
+    "standardize": (
+        _option(None, "Each series in units of its standard deviation.", bool, "--standardize"), False
+    ),
+    "transpose": (_option(None, "Each row of the file is a series.", bool, "--transpose"), False),
+}  # fmt: skip
+
+
+def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a command with options for reading, where it reads a file of series.
+
+    They are looked up where the file is read, so that no command hands them on.
+    """
+    signature = inspect.signature(command)
+    if not {"input", "dataset"} <= signature.parameters.keys():
+        return command
+    hints = get_type_hints(command, include_extras=True)
+    own = [p.replace(annotation=hints.get(name, p.annotation)) for name, p in signature.parameters.items()]
+    place = list(signature.parameters).index("dataset") + 1
+    added = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
+        for name, (kind, default) in OPTIONS.items()
+    ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> Any:
+        return command(**{name: value for name, value in given.items() if name not in OPTIONS})
+
+    parameters = [*own[:place], *added, *own[place:]]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def load(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
+    """Read the series of a file, and say once in a command how it was read.
+
+    Raises
+    ------
+    InputError
+        As for :func:`pyedmcl.files.read_series`, and for a result of our own.
+    """
+    from ..jobs.layout import read_attributes
+
+    if os.path.isdir(path):
+        try:
+            ours = read_attributes(path) is not None
+        except StoreForeignError:
+            ours = False
+        if ours:
+            raise InputError(
+                f"{path} is a result of 'pyedmcl xmap', not a file of series. To look at it: pyedmcl plot {path} "
+                f"-o map.png; to get its values: pyedmcl export {path} -o map.csv"
+            )
+    context = running()
+    said = {} if context is None else context.meta.setdefault(_SAID, {})
+    with warnings.catch_warnings():
+        if context is not None and context.params.get("groups") is not None:
+            warnings.simplefilter("ignore", GroupsWarning)
+        if os.fspath(path) in said:  # what is inferred is told once
+            warnings.simplefilter("ignore", PyedmclWarning)
+        series = read(path, columns, time_column, dataset)
+    _say(series, path, said)
+    remark_on(series)
+    return series
+
+
+def read(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
+    """Read a file with the options of the command at work."""
+    from ..files import read_series
+
+    context = running()
+    given = {} if context is None else {
+        name: value for name in OPTIONS if (value := context.params.get(name)) not in (None, False)
+    }  # fmt: skip
+    return read_series(path, columns=columns, time_column=time_column, dataset=dataset, **given)
+
+
+def _say(series: Series, path: Path, said: dict[str, Any]) -> None:
+    """A line on what was found in a file, but for what has been told in a warning."""
+    context = running()
+    reading = series.reading
+    if context is None or reading is None or os.fspath(path) in said or context.info_name == "check":
+        return
+    said[os.fspath(path)] = reading
+    parts = [part for part in reading.parts() if part.partition(":")[0] in ("time", "passed over")]
+    if parts and not context.params.get("quiet"):
+        typer.echo(printable(f"{path}: {'; '.join(parts)}"), err=True)
+
+
+# From the words of a command line to series, dimensions and stored results.
+
+
+__all__ = ["load", "read"]
+
+_DIGITS = re.compile(r"\d+")
+_SHOWN = 8  # names of series in a message
+_LONGEST_RANGE = 100_000
+
+
+def parse_columns(text: str | None) -> list[str] | None:
+    """The items of a comma-separated list; double quotes keep a comma within a name."""
+    if text is None:
+        return None
+    items = [item.strip() for item in next(csv.reader([text], skipinitialspace=True), [])]
+    if not items or not all(items):
+        raise typer.BadParameter(f"{text!r}: names or positions are needed, such as x,y or 0,3")
+    return items
+
+
+def parse_E(text: str) -> str | int | list[int]:
+    """``auto``, one E, or one for each series."""
+    if text.strip().lower() == "auto":
+        return "auto"
+    try:
+        dimensions = [int(item) for item in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}: 'auto', one integer, or one for each series (3,4,5) is needed") from None
+    return dimensions if len(dimensions) > 1 else dimensions[0]
+
+
+def parse_integers(text: str, option: str) -> list[int]:
+    """``1,3``, with ranges such as ``-3:3`` that hold both ends."""
+    numbers: list[int] = []
+    try:
+        for part in text.split(","):
+            ends = [int(end) for end in part.split(":")]
+            if len(ends) > 2 or not 0 <= ends[-1] - ends[0] < _LONGEST_RANGE:
+                raise ValueError
+            numbers += range(ends[0], ends[-1] + 1)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{option} {text!r}: integers such as 1,3 or a range such as 1:10 are needed"
+        ) from None
+    return numbers
+
+
+def parse_or_auto(text: str, option: str, least: int) -> str | int:
+    """``auto`` or an integer, which the function that gets it checks."""
+    if text.strip().lower() == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{option} {text!r}: 'auto' or an integer of at least {least} is needed") from None
+
+
+def parse_rule(text: str) -> str | float:
+    """A rule by which E is chosen: its name, or a tolerance."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def parse_ranges(text: str | None, option: str) -> list[tuple[int, int]] | None:
+    """``0:100,150:200`` as pairs."""
+    if text is None:
+        return None
+    try:
+        pairs = [tuple(int(end) for end in part.split(":")) for part in text.split(",")]
+    except ValueError:
+        pairs = []
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise typer.BadParameter(f"{option} {text!r}: ranges of rows such as 0:100 or 0:100,150:200 are needed")
+    return [(pair[0], pair[1]) for pair in pairs]
+
+
+def part_of(series: Series, *places: int) -> Series:
+    """Those series of several that stand at some places, with all that is known of them."""
+    return series.part(*places)
+
+
+def shown_names(series: Series) -> str:
+    """The names of the first series, for a message."""
+    return ", ".join(series.names[:_SHOWN]) + (", ..." if series.n_series > _SHOWN else "")
+
+
+def parse_clusters(text: str | None) -> str | dict[str, str] | None:
+    """``auto``, or ``HVC=n1,n2;RA=n3`` as the label of each series."""
+    if text is None or text.strip().lower() == "auto":
+        return None if text is None else "auto"
+    label_of: dict[str, str] = {}
+    for part in text.split(";"):
+        label, equals, members = part.partition("=")
+        names = parse_columns(members) if equals and members.strip() else None
+        if not label.strip() or names is None or label_of.keys() & set(names):
+            raise typer.BadParameter(
+                f"--clusters {text!r}: 'auto', or names and their series such as HVC=n1,n2;RA=n3, each once, are needed"
+            )
+        label_of |= dict.fromkeys(names, label.strip())
+    return label_of
+
+
+def parse_windows(text: str | None) -> tuple[int, int] | None:
+    """``300,10`` as (width, step)."""
+    if text is None:
+        return None
+    try:
+        width, step = (int(item) for item in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"--windows {text!r}: the width and the step, such as 300,10, are needed") from None
+    return width, step
+
+
+def beside_groups(columns: list[str] | None, groups: str | None) -> list[str] | None:
+    """The columns that hold values: those that were named, or all but the ones that name groups."""
+    keys, chosen = parse_columns(groups), columns or []
+    if keys is None or any(_DIGITS.fullmatch(key) for key in keys) or not all(item[0] == "-" for item in chosen):
+        return columns
+    return [*chosen, *(f"-{key}" for key in keys if f"-{key}" not in chosen)]
+
+
+def load_groups(
+    path: Path, columns: list[str] | None, groups: str | None, dataset: str | None, *, needed: str = "--columns"
+) -> list[Any] | None:
+    """Of each row its values in the columns that name its group, which may be text; None without ``groups``.
+
+    Parameters
+    ----------
+    columns : list of str or None
+        Columns that hold values, such as :func:`beside_groups` gives.
+    needed : str
+        The option that says so.
+    """
+    keys = parse_columns(groups)
+    if keys is None:
+        return None
+    if columns is None:
+        raise typer.BadParameter(f"--groups needs {needed}, which says which columns hold values")
+    held = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PyedmclWarning)  # the series themselves are read, and told of, afterwards
+        column = list(read(path, columns, None, dataset).names[:1]) if columns[0].startswith("-") else columns[:1]
+        for key in keys:
+            time = read(path, column, key, dataset).time
+            held.append([] if time is None else time.tolist())
+    return held[0] if len(held) == 1 else list(zip(*held, strict=True))
+
+
+def kept_edges(store: XmapStore) -> XmapEdges | None:
+    """The edges that a result of xmap kept; None where it holds the whole map."""
+    if store.keep is None:
+        return None
+    from ..crossmap.results import edges_of_store
+
+    return edges_of_store(store, store.dimensions(), store.manifest.provenance())
+
+
+def open_result(path: Path, *, partial: bool) -> XmapStore:
+    """Open a result of xmap for reading.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    partial : bool
+        Take a result that is not finished; its missing rows are NaN.
+
+    Raises
+    ------
+    InputError
+        It is no result of ours, not finished, or nothing of it is there yet.
+    """
+    from ..jobs import open_store
+
+    try:
+        store = open_store(path)
+    except StoreForeignError as error:
+        if not os.path.lexists(path):
+            raise InputError(f"{path}: there is no such file or folder") from error
+        raise InputError(
+            f"{path} is no result that this command reads; name the folder that xmap, xmap-grid, ccm-matrix or "
+            "network wrote, or a function with out=, or a file that save() of a result wrote (.edm)"
+        ) from error
+    pending = len(store.pending())
+    if store.E is None:
+        raise InputError(f"{path} holds no values yet; run its xmap command again, which continues it")
+    if pending and not partial:
+        raise InputError(
+            f"{path} is not finished: {pending} of {store.n_blocks} blocks are missing. Run its xmap command again, "
+            "which continues it, or add --partial to use what is there, with NaN in the missing rows"
+        )
+    return store
+
+
+# Results that are no map of ``pyedmcl xmap``: those that ``save`` wrote, and folders of other functions (``out=``).
+
+
+_TABLES = (".csv", ".tsv", ".json", ".parquet")
+_ARRAYS = (".nc",)
+
+
+def other_result(path: Path) -> Any:
+    """The result at ``path``; None for what a map of ``pyedmcl xmap`` may be.
+
+    Raises
+    ------
+    InputError, StoreError
+        As for :func:`pyedmcl.open_result`.
+    """
+    from ..errors import StoreForeignError
+    from ..jobs.records import METADATA
+    from ..results.saved import SUFFIX
+
+    if (path / METADATA).exists() if os.path.isdir(path) else path.suffix.lower() != SUFFIX:
+        return None
+    from ..opening import open_result
+
+    try:
+        return open_result(path)
+    except StoreForeignError:
+        if os.path.isdir(path):  # the commands say what they read
+            return None
+        raise
+
+
+def given(name: str) -> bool:
+    """Whether an option stands in the command line."""
+    context = running()
+    source = None if context is None else context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def draw(
+    result: Any, output: Path, *, network: bool, options: dict[str, Any], title: str | None, dpi: int,
+    cluster: bool = False,
+) -> str:  # fmt: skip
+    """Draw a result; says what it is. ``asked`` are arguments of pictures of networks.
+
+    Raises
+    ------
+    InputError
+        It has no picture of this kind, or none whose series could be put in order.
+    """
+    kind = type(result).__name__
+    picture = getattr(result, "plot_network" if network else "plot", None)
+    if network and picture is None and kind == "CausalNetwork":
+        picture = result.plot
+    if picture is None:
+        raise InputError(f"a {kind} has no {'network' if network else 'picture'}")
+    taken = inspect.signature(picture).parameters
+    unused = [name for name in options if name not in taken and given(name)]
+    if unused:
+        raise InputError(f"{unused[0]}=: the picture of a {kind} has none; leave it out")
+    options = {name: value for name, value in options.items() if name in taken}
+    if cluster:
+        if "cluster" not in taken:
+            raise InputError(f"cluster=True: the picture of a {kind} has no series in rows and columns; leave it out")
+        options["cluster"] = True
+    picture(str(output), **options, title=title, dpi=dpi)
+    return kind
+
+
+def write(result: Any, output: Path, *, edges: bool = False, top: int = 100) -> tuple[str, int | None]:
+    """Write the table, links, graph or arrays of a result, as the suffix asks; says what, and rows of a table.
+
+    Raises
+    ------
+    OutputError
+        The suffix is none of those that a result of this kind is written as.
+    InputError
+        It has no table.
+    """
+    import numpy as np
+
+    from ..atomic_files import output_path, writing
+    from ..results.edges import GRAPHS
+    from .output import write_table
+
+    if edges and not hasattr(result, "edges"):
+        raise InputError(f"--edges: a {type(result).__name__} has no pairs; leave it out for its table")
+    if edges and "top" not in inspect.signature(result.edges).parameters:
+        if given("top"):
+            raise InputError(f"--top: all links of a {type(result).__name__} are written; leave it out")
+        top = 0
+    pixels = getattr(result, "_pixels", None)
+    more = () if pixels is None else (".npy",)
+    graphs = GRAPHS if hasattr(result, "write_graph") else ()
+    place = output_path(output, (*_TABLES, *_ARRAYS, *graphs, *more), f"a {type(result).__name__}")
+    if place.suffix.lower() in graphs:
+        result.write_graph(place)
+        return "graph", None
+    if place.suffix.lower() in _ARRAYS:
+        result.write_netcdf(place)
+        return "arrays", None
+    if place.suffix.lower() == ".npy":
+        with writing(place, "the pixels") as draft:
+            np.save(draft, np.asarray(pixels))
+        return "pixels", None
+    if edges:
+        found = result.edges(top) if top else result.edges()
+        rows = [edge.named() for edge in found] if top else found.to_dict("records")
+        write_table(place, list(rows[0]) if rows else ["source", "target"], [list(row.values()) for row in rows])
+        return "links", len(rows)
+    if pixels is not None:
+        write_table(place, [str(at) for at in range(pixels.shape[1])], pixels.tolist())
+        return "pixels", len(pixels)
+    if not hasattr(result, "to_frame"):
+        raise InputError(f"a {type(result).__name__} has no table")
+    return "table", _write_table(result, place)
+
+
+def _write_table(result: Any, place: Path) -> int:
+    from ..atomic_files import writing
+
+    frame = result.to_frame()
+    suffix, whole = place.suffix.lower(), frame.index.name is not None or not _numbered(frame.index)
+    if suffix == ".parquet":
+        with writing(place, "the table") as draft:
+            frame.to_parquet(draft)
+        return len(frame)
+    from .output import write_table
+
+    frame = frame.reset_index() if whole else frame
+    write_table(place, [str(name) for name in frame.columns], frame.astype(object).to_numpy().tolist())
+    return len(frame)
+
+
+def _numbered(index: Any) -> bool:
+    return type(index).__name__ == "RangeIndex"
+
+
+# Workers of a cluster for commands: ``--client``.
+
+
+_SECONDS = 30
+
+
+@contextlib.contextmanager
+def client_at(address: str | None) -> Iterator[Any]:
+    """A client of the Dask scheduler at an address, while the block lasts; None for None.
+
+    Raises
+    ------
+    InputError
+        It is no address.
+    MissingExtraError
+        Dask is not installed.
+    ClientError
+        Nobody answers there.
+    """
+    if address is None:
+        yield None
+        return
+    if not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://[^/\s]+:\d+", address):
+        raise InputError(f"--client {address}: the address of a Dask scheduler is needed, such as tcp://head:8786")
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError as error:
+        raise missing_extra("distributed", "dask", "--client") from error
+    try:
+        client = distributed.Client(address, timeout=_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClientError(f"--client {address}: no Dask scheduler answers there ({error})") from error
+    with client:
+        yield client

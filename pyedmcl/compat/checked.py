@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from ..data.arguments import boolean, integer, real
+from ..arguments import boolean, integer, real
 from ..errors import InputError, shown
 
 P = ParamSpec("P")

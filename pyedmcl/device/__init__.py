@@ -1,1 +1,1 @@
-"""Devices: finding, choosing and using them. The only room that knows of an OpenCL binding."""
+"""Devices: find, choose and use them. The only package that imports PyOpenCL or dpctl."""

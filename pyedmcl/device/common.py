@@ -1,7 +1,4 @@
-"""What all executors share: programs that are kept, checked copies, memory with its account, and what errors say.
-
-A binding derives its executor from :class:`CommonExecutor` and says how it compiles, allocates, copies and launches.
-"""
+"""What all executors share: programs that are kept, checked copies, memory with its account, and errors."""
 
 from __future__ import annotations
 
@@ -15,12 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import BuildError, DeviceMemoryError, LaunchError
-from . import copies
-from .buffers import BufferSets, DeviceBuffer, MemoryUse, SpareMemory
-from .common_program import CommonProgram
+from . import memory as copies
 from .executor import Buffer
 from .info import DeviceInfo
-from .programs import Programs, flags_of
+from .memory import BufferSets, DeviceBuffer, MemoryUse, SpareMemory
+from .programs import CommonProgram, Programs, flags_of
 from .quirks import quirks_for
 
 # What is given back is kept for the next call: a small part of all memory, and of the host's no more than many

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import PyedmclError
-from . import cuda_devices, nvrtc, runtimes
+from . import cuda as cuda_devices
+from . import nvrtc, runtimes
 from .info import DeviceInfo
 from .quirks import POCL_FROM, quirks_for
-from .sycl_devices import Found, found
+from .sycl import Found, found
 
 _PROCESSOR = f"for an x86-64 processor: pip install 'pyedmcl[cpu]'; for any other: {POCL_FROM}"
 # NVIDIA's OpenCL compiles by it, from the first of these drivers on.
@@ -68,9 +69,9 @@ def _import_error() -> str | None:
 
 
 def _devices() -> list[DeviceInfo]:
-    from . import discover
+    from . import select
 
-    return discover.discover()
+    return select.discover()
 
 
 @dataclass(frozen=True)

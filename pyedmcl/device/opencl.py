@@ -1,24 +1,217 @@
-"""The executor on PyOpenCL: one context and one in-order, profiled queue for one device."""
+"""The executor on PyOpenCL: its devices, programs, and one in-order, profiled queue for one device."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import math
+import sqlite3
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import LaunchError
-from . import opencl_devices, runtimes
+from ..errors import DeviceNotFoundError, LaunchError
+from . import runtimes
 from .common import CommonExecutor
-from .common_event import CommonEvent
 from .executor import Argument, Kernel
-from .info import DeviceInfo
-from .opencl_program import OpenCLBuffer, OpenCLKernel, OpenCLProgram, bare_program, log_of
-from .program_cache import ProgramCache
+from .info import DeviceInfo, Slot
+from .memory import DeviceBuffer
+from .programs import CommonEvent, CommonKernel, CommonProgram
 from .quirks import quirks_for
+from .runtimes import ProgramCache
+
+# The OpenCL devices of this machine, as PyOpenCL lists them.
+
+
+_lock = threading.Lock()
+_found: list[tuple[DeviceInfo, Any]] | None = None
+
+
+def devices(refresh: bool = False) -> list[DeviceInfo]:
+    """All OpenCL devices. A platform that fails to answer is left out and hides no other.
+
+    Platforms are numbered in the order of their names and versions, not in the order of the loader, which changes with
+    the file system; so an id like ``"1:0"`` stays the same from run to run.
+    """
+    return [info for info, _ in _devices(refresh)]
+
+
+def handle(info: DeviceInfo) -> Any:
+    """The OpenCL device object behind ``info``."""
+    for known, device in _devices(False):
+        if known == info:
+            return device
+    raise DeviceNotFoundError(f"the device {info.name!r} ({info.id}) is not on this machine")
+
+
+def info_of(device: Any) -> DeviceInfo | None:
+    """What is known of an OpenCL device object, whoever asked for it; None where it is not in the list."""
+    return next((info for info, known in _devices(False) if known.int_ptr == device.int_ptr), None)
+
+
+def _devices(refresh: bool) -> list[tuple[DeviceInfo, Any]]:
+    global _found
+    cl = runtimes.opencl()
+    with _lock:
+        if _found is None or refresh:
+            _found = _ask(cl)
+        return _found
+
+
+def _ask(cl: Any) -> list[tuple[DeviceInfo, Any]]:
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:
+        return []
+    answers: dict[int, tuple[str, str, str, Any]] = {}
+    for platform in platforms:
+        try:
+            # One library seen through two entries is one platform: the handle is the same.
+            answers[platform.int_ptr] = (
+                platform.name.strip(),
+                platform.version.strip(),
+                platform.vendor.strip(),
+                platform.get_devices(),
+            )
+        except cl.Error:
+            continue
+    handles: list[tuple[DeviceInfo, Any]] = []
+    usable = [answer for answer in answers.values() if answer[3]]
+    for p, (name, version, vendor, devices) in enumerate(sorted(usable, key=lambda answer: answer[:3])):
+        for d, device in enumerate(devices):
+            try:
+                handles.append((_describe(cl, f"{p}:{d}", name, version, vendor, device), device))
+            except cl.Error:
+                continue
+    return handles
+
+
+def classify(platform: str, vendor: str, name: str, kind: str) -> tuple[str, str]:
+    """``(runtime, kind)`` from the strings of a platform and a device and from the type the driver reports."""
+    text = f"{platform} {vendor}".lower()
+    if "oclgrind" in text or "oclgrind" in name.lower():
+        return "oclgrind", "simulator"
+    if "fpga emulation" in text:
+        return "other", "simulator"
+    if "portable computing language" in text or "pocl" in text:
+        return "pocl", kind
+    if "rusticl" in text:
+        # llvmpipe runs on the processor, whatever type it reports.
+        return "rusticl", "cpu" if "llvmpipe" in name.lower() else kind
+    if "nvidia" in text:
+        return "nvidia", kind
+    if "advanced micro devices" in text or "amd" in text.split():
+        return "amd", kind
+    if "intel" in text:
+        return ("intel-cpu" if kind == "cpu" else "intel-gpu"), kind
+    return "other", kind
+
+
+def _describe(cl: Any, id: str, platform: str, platform_version: str, vendor: str, device: Any) -> DeviceInfo:
+    types = cl.device_type
+    kind = "accelerator"
+    for bit, label in ((types.GPU, "gpu"), (types.CPU, "cpu")):
+        if device.type & bit:
+            kind = label
+            break
+    name = device.name.strip()
+    runtime, kind = classify(platform, f"{vendor} {platform_version}", name, kind)
+    extensions = set(device.extensions.split())
+    return DeviceInfo(
+        id=id,
+        name=name,
+        vendor=device.vendor.strip(),
+        platform=platform,
+        version=device.version.strip(),
+        driver=device.driver_version.strip(),
+        kind=kind,
+        runtime=runtime,
+        compute_units=int(device.max_compute_units),
+        max_work_group=int(device.max_work_group_size),
+        clock_mhz=int(device.max_clock_frequency),
+        local_bytes=int(device.local_mem_size),
+        global_bytes=int(device.global_mem_size),
+        max_alloc_bytes=int(device.max_mem_alloc_size),
+        fp64="cl_khr_fp64" in extensions,
+        fp16="cl_khr_fp16" in extensions,
+        subgroups=bool(extensions & {"cl_khr_subgroups", "cl_intel_subgroups"}),
+        opencl_c=device.opencl_c_version.strip(),
+    )
+
+
+# Programs and kernels through PyOpenCL: compiling with the driver's log, and arguments that are set once.
+
+
+class OpenCLBuffer(DeviceBuffer):
+    """Device memory through PyOpenCL."""
+
+    __slots__ = ()
+
+
+class OpenCLKernel(CommonKernel):
+    """A kernel of PyOpenCL, on which arguments are set."""
+
+    buffer = OpenCLBuffer
+
+    __slots__ = ()
+
+    def __init__(self, kernel: Any, name: str, slots: Sequence[Slot]) -> None:
+        super().__init__(kernel, name, slots)
+        # set_arg tries the other kinds of argument first, which makes a number cost 6 microseconds instead of 0.4.
+        self._set_bytes = getattr(kernel, "_set_arg_buf", kernel.set_arg)
+        self._set_memory = kernel.set_arg
+
+
+class OpenCLProgram(CommonProgram):
+    """A source that PyOpenCL compiled."""
+
+    def _bare(self, name: str) -> tuple[Any, int]:
+        """PyOpenCL's kernel, which it makes with the help of a file in the user's cache folder."""
+        cl = runtimes.opencl()
+        try:
+            kernel = cl.Kernel(self.program, name)
+        except (OSError, sqlite3.Error):  # the disk is full, the file damaged: PyOpenCL does without
+            cl._PYOPENCL_NO_CACHE = True
+            kernel = cl.Kernel(self.program, name)
+        return kernel, kernel.num_args  # NVIDIA notices a wrong name only here
+
+    def _wrap(self, kernel: Any, name: str, slots: Sequence[Slot]) -> OpenCLKernel:
+        return OpenCLKernel(kernel, name, slots)
+
+
+def bare_program(context: Any, *content: Any) -> Any:
+    """PyOpenCL's program of a text, or of devices and binaries.
+
+    The bare class, not cl.Program: that one caches binaries of its own (and then hides a failed build behind a
+    KeyError), adds options from the environment, and keeps the log for itself.
+    """
+    return runtimes.opencl()._cl._Program(context, *content)
+
+
+def log_of(program: Any, device: Any) -> str:
+    """What the driver said of a program that was built, or not; empty where it said nothing."""
+    cl = runtimes.opencl()
+    try:
+        log = program.get_build_info(device, cl.program_build_info.LOG)
+    except cl.Error:
+        return ""
+    return str(log or "").strip("\0\n\r\t ")
+
+
+def log_on_twin(info: DeviceInfo, source: str, flags: Sequence[str]) -> str:
+    """What the compiler says of a text on the OpenCL device ``info``, for bindings that keep the log to themselves."""
+    cl = runtimes.opencl()
+    device = handle(info)
+    program = None
+    try:
+        program = bare_program(cl.Context([device]), source)
+        program._build(options=" ".join(flags).encode())
+    except cl.Error as error:
+        return (log_of(program, device) if program is not None else "") or str(error)
+    return log_of(program, device)
+
 
 # What a driver says of a work-group that it cannot run, be it within the limits that it promised.
 _GROUP_CODES = ("INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE", "OUT_OF_RESOURCES")
@@ -42,7 +235,7 @@ class OpenCLExecutor(CommonExecutor):
     Parameters
     ----------
     info : DeviceInfo
-        A device from :func:`pyedmcl.device.discover.discover`.
+        A device from :func:`pyedmcl.device.select.discover`.
     context : pyopencl.Context, optional
         The caller's, else a new one. The queue is one of ours in any case: in order, and with times.
 
@@ -62,7 +255,7 @@ class OpenCLExecutor(CommonExecutor):
         self.cl: Any = runtimes.opencl()
         super().__init__(info, (self.cl.Error,))
         self._kept = ProgramCache(info) if quirks_for(info).keep_programs else None
-        self._device = opencl_devices.handle(info)
+        self._device = handle(info)
         self._unmeasured: OpenCLExecutor | None = None
         self.part_alignment = max(int(self._device.mem_base_addr_align) // 8, _LINE)
         try:

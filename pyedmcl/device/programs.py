@@ -1,19 +1,265 @@
-"""The programs of an executor: compiled when they are needed, side by side before that, or in the background."""
+"""Compiled programs: made when they are needed, side by side and in the background."""
 
 from __future__ import annotations
 
 import contextlib
 import math
+import struct
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ..errors import BuildError
-from .background import Background
-from .common_program import CommonProgram
+from .info import Slot, names_differ, packer, refusal
+from .memory import DeviceBuffer
+
+if TYPE_CHECKING:
+    from .common import CommonExecutor
+
+
+# A queued launch of any binding: how long it took, and what is raised where it failed.
+
+
+# Nanoseconds. rusticl without a GPU (22.3) has no clock, and answers 0, 1, 2, 3 when asked when a launch was queued,
+# submitted, begun and ended.
+_SHORTEST = 100
+
+
+class CommonEvent(ABC):
+    """A queued launch.
+
+    Parameters
+    ----------
+    event
+        The binding's object, which has ``wait()``.
+    executor : CommonExecutor
+    """
+
+    __slots__ = ("_event", "_executor")
+
+    def __init__(self, event: Any, executor: CommonExecutor) -> None:
+        self._event = event
+        self._executor = executor
+
+    @abstractmethod
+    def _nanoseconds(self) -> int:
+        """Time on the device, once the launch has ended."""
+
+    def wait(self) -> None:
+        """Block until the launch has ended. Raises LaunchError where it failed on the device."""
+        try:
+            self._event.wait()
+        except self._executor.errors as error:
+            raise self._executor.failure("a kernel failed while it ran", error) from error
+
+    @property
+    def seconds(self) -> float:
+        """Time on the device in seconds, 0 where the driver has no clock; waits for the end."""
+        self.wait()
+        elapsed = self._nanoseconds()
+        return elapsed * 1e-9 if elapsed >= _SHORTEST else 0.0
+
+
+# Programs and kernels of any binding: kernels by name and thread, arguments by name, checked and set once.
+
+
+_UNSET = object()
+
+
+class CommonKernel:
+    """A kernel of one thread.
+
+    What was set last is remembered, since most arguments do not change from launch to launch: numbers as they were
+    given, buffers by their serial number, so that none is kept alive. A binding gives ``_set_bytes`` and
+    ``_set_memory``, which set the argument of an index.
+    """
+
+    buffer: ClassVar[type[DeviceBuffer]]
+
+    __slots__ = ("_held", "_plan", "_set_bytes", "_set_memory", "kernel", "name", "slots")
+    _set_bytes: Callable[[int, bytes], Any]
+    _set_memory: Callable[[int, Any], Any]
+
+    def __init__(self, kernel: Any, name: str, slots: Sequence[Slot]) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.slots = tuple(slots)
+        self._plan = [(slot.name, None if slot.is_buffer else packer(slot)) for slot in self.slots]
+        self._held: list[Any] = [_UNSET] * len(self.slots)
+
+    def set(self, arguments: Mapping[str, Any]) -> None:
+        """Set all arguments. Raises LaunchError for those that are not the kernel's, and the driver's errors."""
+        held = self._held
+        if len(arguments) != len(held):
+            raise names_differ(self.name, self.slots, arguments)
+        for index, (name, pack) in enumerate(self._plan):
+            try:
+                value = arguments[name]
+            except KeyError:
+                raise names_differ(self.name, self.slots, arguments) from None
+            if pack is None:
+                if type(value) is not self.buffer or value.serial != held[index] or value.memory is None:
+                    self._set_buffer(index, value)
+            elif value is not held[index]:
+                held[index] = _UNSET
+                try:
+                    packed = pack(value)
+                except (struct.error, OverflowError, TypeError) as error:
+                    raise refusal(self.name, self.slots[index], value, f" ({error})") from error
+                self._set_bytes(index, packed)
+                held[index] = value
+
+    def _set_buffer(self, index: int, value: Any) -> None:
+        slot = self.slots[index]
+        if not isinstance(value, self.buffer):
+            raise refusal(self.name, slot, value)
+        if value.memory is None:
+            raise refusal(self.name, slot, value, ", which was released")
+        if value.itemsize and value.itemsize != slot.dtype.itemsize:
+            raise refusal(self.name, slot, value, f" whose elements have {value.itemsize} bytes")
+        self._held[index] = _UNSET
+        self._set_memory(index, value.memory)
+        self._held[index] = value.serial
+
+
+class CommonProgram(ABC):
+    """A compiled source.
+
+    Parameters
+    ----------
+    program
+        The binding's object.
+    log : str
+        What the driver said while it compiled; usually empty.
+    errors : tuple of type
+        What the binding raises.
+    """
+
+    def __init__(self, program: Any, log: str, errors: tuple[type[Exception], ...]) -> None:
+        self.program = program
+        self.log = log
+        self._errors = errors
+        self._local = threading.local()
+
+    def kernel(self, name: str, slots: Sequence[Slot]) -> CommonKernel:
+        """The kernel called ``name``, one object per thread. Raises BuildError where the source has none like it."""
+        kernels: dict[str, CommonKernel] | None = getattr(self._local, "kernels", None)
+        if kernels is None:
+            kernels = self._local.kernels = {}
+        if name not in kernels:
+            try:
+                kernel, count = self._bare(name)
+            except self._errors as error:
+                raise BuildError(f"there is no kernel {name!r} in the compiled source ({error})") from error
+            if count != len(slots):
+                raise BuildError(f"kernel {name} takes {count} arguments, and {len(slots)} are declared for it")
+            kernels[name] = self._wrap(kernel, name, slots)
+        return kernels[name]
+
+    @abstractmethod
+    def _bare(self, name: str) -> tuple[Any, int]:
+        """The binding's kernel and the number of its arguments."""
+
+    @abstractmethod
+    def _wrap(self, kernel: Any, name: str, slots: Sequence[Slot]) -> CommonKernel: ...
+
+
+# Work that a thread of its own does piece by piece, mostly while nothing else goes on.
+
+
+Piece = TypeVar("Piece", bound=Hashable)
+
+# Seconds after which there seems to be time, and after which a piece is done whatever goes on; between looks.
+_QUIET, _PATIENCE, _LOOK = 0.5, 60.0, 0.1
+
+
+class Background(Generic[Piece]):
+    """Does pieces of work in their order, in one thread that ends with the last of them.
+
+    A process that ends waits for the piece under way, since a driver crashes where it is unloaded in the middle of
+    compiling, and leaves out what is waiting.
+
+    Parameters
+    ----------
+    work : callable
+        Given a piece; what it raises is dropped, and whoever needs the piece does it again and hears of it.
+    last_used : callable
+        When (``time.monotonic()``) what the pieces are for was used last. A piece waits until that is half a second
+        ago: a driver that compiles holds up the launches of other threads. After a minute it waits no longer, since
+        much work repays it.
+
+    Attributes
+    ----------
+    failed : set
+        Pieces at which ``work`` raised.
+    """
+
+    def __init__(self, work: Callable[[Piece], None], last_used: Callable[[], float]) -> None:
+        self._work, self._last_used = work, last_used
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[Piece, float]] = deque()  # and since when
+        self._at: Piece | None = None
+        self._thread: threading.Thread | None = None
+        self._hurried = False
+        self.failed: set[Piece] = set()
+
+    def add(self, piece: Piece) -> None:
+        """Have a piece done, unless it is waiting or under way."""
+        with self._lock:
+            if piece == self._at or any(piece == other for other, _ in self._waiting):
+                return
+            self._waiting.append((piece, time.monotonic()))
+            if self._thread is None:
+                self._hurried = False
+                thread = threading.Thread(target=self._run, name="pyedmcl background")
+                with contextlib.suppress(RuntimeError):  # no thread is to be had: the piece waits for the next call
+                    thread.start()
+                    self._thread = thread
+
+    def _run(self) -> None:
+        while self._next():
+            piece = self._at
+            if piece is None:  # too early
+                threading.main_thread().join(_LOOK)  # which ends at once where the process does
+                continue
+            try:
+                self._work(piece)
+            except Exception:
+                self.failed.add(piece)
+
+    def _next(self) -> bool:
+        """Take the next piece, if it is time; False ends the thread."""
+        with self._lock:
+            if not threading.main_thread().is_alive():  # the interpreter waits for this thread before it ends
+                self._waiting.clear()
+            self._at = self._waiting.popleft()[0] if self._waiting and self._is_time() else None
+            if self._at is None and not self._waiting:
+                self._thread = None
+                return False
+            return True
+
+    def _is_time(self) -> bool:
+        now = time.monotonic()
+        return self._hurried or now - self._last_used() >= _QUIET or now - self._waiting[0][1] >= _PATIENCE
+
+    def wait(self) -> None:
+        """Wait until all pieces are done, which is begun at once."""
+        with self._lock:
+            thread, self._hurried = self._thread, True
+        if thread is not None:
+            thread.join()
+
+    def close(self) -> None:
+        """Leave out what is waiting, and wait for the piece under way."""
+        with self._lock:
+            self._waiting.clear()
+        self.wait()
+
 
 BASELINE = "-cl-std=CL1.2"
 #: A text and the options that it is compiled with.

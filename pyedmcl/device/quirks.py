@@ -1,4 +1,6 @@
-"""The one table of device differences that kernels and plans must know, each row with its reason."""
+"""The table of differences between devices that kernels and plans must know, each with its reason, and one that is
+measured.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,82 @@ import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
-from .info import DeviceInfo
-from .probe import rounds_once
+import numpy as np
+
+from .info import DeviceInfo, Slot
+from .runtimes import ProgramCache
+
+if TYPE_CHECKING:
+    from .executor import Executor
+
+
+# Whether a driver keeps its word: ``fma()`` of doubles rounds once, as OpenCL demands and some drivers do not.
+#
+# Mesa's rusticl computes it by a product and a sum on processors (25.0). Results would differ in the last bit from
+# those of other devices, so that such a device gets ``clkernels/software_fma.clh``. A device is asked when it is
+# opened, and the answer is kept with its driver's version; drivers that were tested are not asked.
+
+
+#: Runtimes that round once: tested on these, or for AMD what each of its GPUs does.
+_TRUSTED = ("intel-cpu", "nvidia", "amd", "pocl", "oclgrind")
+_TEXT = """
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+kernel void fused(global const double* a, global const double* b, global const double* c, global double* out) {
+  const int i = get_global_id(0);
+  out[i] = fma(a[i], b[i], c[i]);
+}
+"""
+_SLOTS = (*(Slot(name, np.dtype(np.float64), is_buffer=True, is_const=True) for name in "abc"),
+          Slot("out", np.dtype(np.float64), is_buffer=True))  # fmt: skip
+_COUNT = 64
+_OPTIONS = ("probe",)
+# What was found in this process, by device.
+_found: dict[DeviceInfo, bool] = {}
+
+
+def rounds_once(info: DeviceInfo) -> bool:
+    """Whether ``fma()`` of doubles is one operation there, as far as that is known: if it is not, it counts as one."""
+    if not info.fp64 or info.runtime in _TRUSTED:
+        return True
+    if info not in _found:
+        kept = ProgramCache(info).load(_TEXT, _OPTIONS)
+        if kept is None:
+            return True
+        _found[info] = kept == b"1"
+    return _found[info]
+
+
+def ask(executor: Executor) -> bool:
+    """Find it out, where it is not known yet; whether something was found that was not expected.
+
+    Raises what an executor raises.
+    """
+    info = executor.info
+    if not info.fp64 or info.runtime in _TRUSTED or info in _found:
+        return False
+    kept = ProgramCache(info)
+    answer = kept.load(_TEXT, _OPTIONS)
+    if answer is None:
+        answer = b"%d" % _computed(executor)
+        kept.keep(_TEXT, _OPTIONS, answer)
+    _found[info] = answer == b"1"
+    return not _found[info]
+
+
+def _computed(executor: Executor) -> bool:
+    """What products leave over when they are rounded: exactly that, or 0 where the sum gets the rounded product."""
+    random = np.random.default_rng(1)
+    a, b = (1 + random.integers(0, 1 << 20, _COUNT) * 2.0**-30 for _ in range(2))
+    expected = [float(Fraction(x) * Fraction(y) - Fraction(x * y)) for x, y in zip(a, b, strict=True)]
+    inputs = {name: executor.upload(values) for name, values in (("a", a), ("b", b), ("c", -(a * b)))}
+    out = executor.allocate(8 * _COUNT)
+    kernel = executor.build(_TEXT).kernel("fused", _SLOTS)
+    executor.launch(kernel, (_COUNT,), None, **inputs, out=out)
+    return bool((executor.download(out, np.empty(_COUNT)) == expected).all())
+
 
 #: Where a current PoCL comes from: its newest wheel on PyPI is the one that the table below calls unusable.
 POCL_FROM = "apt install pocl-opencl-icd, dnf install pocl, or conda install -c conda-forge pocl"
@@ -64,7 +138,7 @@ class Quirks:
     build_options : tuple of str
         Compiler options that every program needs on this device.
     prelude : str
-        What every program begins with there; :func:`pyedmcl.codegen.render.prelude` writes it out.
+        What every program begins with there; :func:`pyedmcl.kernels.texts.prelude` writes it out.
     lone_prelude : str
         What programs begin with as well whose groups are single work-items.
     narrow_tables : bool

@@ -1,31 +1,234 @@
-"""Make pip-installed and unregistered OpenCL runtimes visible, then load PyOpenCL or dpctl.
-
-An OpenCL loader finds runtimes ("ICDs") through small text files in ``/etc/OpenCL/vendors``. Wheels cannot write
-there, and containers often lack the file of the driver they were given. Before the loader reads its list, which it
-does once per process, a private folder is prepared that repeats the registered runtimes and adds the missing ones;
-``OCL_ICD_VENDORS``, which every loader honours, names that folder for the moment of loading and is then restored,
-so that child processes and other libraries see the environment that the user set.
-"""
+"""Make installed OpenCL runtimes visible, load PyOpenCL or dpctl, and keep on disk what they compiled."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import errno
+import functools
 import hashlib
 import os
 import re
+import shutil
+import stat
 import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..errors import DeviceNotFoundError, LaunchError
-from . import caches
+from ..atomic_files import read_plain
+from ..errors import DeviceNotFoundError, LaunchError, warn
+from .info import DeviceInfo
+
+# Where programs and the like are kept between processes, and doing without where the user has no folder for it.
+#
+# A service or a container's user may have no home folder, or one that cannot be written. Everything is computed there,
+# too: PyOpenCL and loopy are told to keep nothing, PoCL, which does not start without a folder, gets one that is
+# removed at the end of the process, and a remark says that programs are compiled anew.
+
+
+# What loopy reads while it is imported.
+_KEEP_NOTHING = ("LOOPY_NO_CACHE", "CG_NO_CACHE")
+_told = False
+_shared: set[Path] = set()  # of which that was told
+
+
+def usable(folder: Path) -> bool:
+    """Whether files can be made in a folder, or it can be made itself."""
+    folder = folder.absolute()
+    try:
+        while not os.path.lexists(folder) and folder.parent != folder:
+            folder = folder.parent
+        # The administrator has access to folders such as /proc, in which no file can be made for all that.
+        if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+            with tempfile.TemporaryFile(dir=folder):
+                return True
+    except (OSError, ValueError):
+        pass
+    return False
+
+
+def private(folder: Path) -> bool:
+    """Whether only this user or the administrator can have put anything into a folder from which programs are loaded.
+
+    A folder that is not there is made so.
+    """
+    if sys.platform == "win32":  # where the user's folders are the user's own
+        return True
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = os.lstat(folder)
+    except OSError:
+        return False
+    own = status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if stat.S_ISDIR(status.st_mode) and own:
+        return True
+    if folder not in _shared:
+        _shared.add(folder)
+        warn(
+            f"{folder} is not used, since others may write there or it is a link, and what is loaded from it could be "
+            "theirs: remove it, or set PYEDMCL_CACHE_DIR to a folder of your own"
+        )
+    return False
+
+
+def others_usable() -> bool:
+    """Whether other packages can keep files in the user's cache folder."""
+    import platformdirs
+
+    try:
+        folder = Path(platformdirs.user_cache_dir())
+    except RuntimeError:  # the home of this user is not known; versions that do not say so give a relative folder
+        return False
+    return folder.is_absolute() and usable(folder)
+
+
+@contextlib.contextmanager
+def environment(**variables: str) -> Iterator[None]:
+    """Within the block, the process has these environment variables."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def for_runtimes() -> Iterator[None]:
+    """Within the block, in which OpenCL runtimes are loaded, PoCL has a folder that can be written."""
+    if os.environ.get("POCL_CACHE_DIR") or others_usable():
+        yield
+        return
+    folder = config.current().cache_dir / "pocl"
+    if not usable(folder) or not private(folder):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="pyedmcl-"))
+        except OSError:  # there is no place at all
+            yield
+            return
+        atexit.register(_remove, folder, os.getpid())
+    with environment(POCL_CACHE_DIR=str(folder)):
+        yield
+
+
+def _remove(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # a fork ends, too
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def for_loopy() -> Iterator[None]:
+    """Within the block, in which loopy is imported, it learns whether it can keep files."""
+    with contextlib.nullcontext() if others_usable() else environment(**dict.fromkeys(_KEEP_NOTHING, "1")):
+        yield
+
+
+def tell() -> None:
+    """Say once that nothing is kept, where that is so."""
+    global _told
+    folder = config.current().cache_dir
+    if not _told and not usable(folder):
+        _told = True
+        warn(
+            f"compiled programs are not kept, since {folder} cannot be written: every process compiles them anew. "
+            "Set PYEDMCL_CACHE_DIR to a folder that can be written."
+        )
+
+
+# Compiled programs kept on disk, for runtimes that compile anew in every process.
+#
+# A file holds the SHA-256 of its payload and the payload, which is the binary that the driver gave for one device. The
+# file name is a digest of everything the binary depends on: the text, the compiler options, the device, its driver and,
+# for a processor, its instruction sets. A file that is damaged or that the driver refuses is as good as none: the
+# program is compiled again. The folder belongs to the user (``PYEDMCL_CACHE_DIR``) and may be deleted at any time; one
+# in which others may write is not used.
+
+
+_FORMAT = b"pyedmcl program 1\n"
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_FILES_KEPT = 2000  # some 100 MB; a whole test run makes fewer
+
+
+class ProgramCache:
+    """Binaries of one device in the user's cache folder.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+        The device that the binaries are for.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self._device = "\0".join(
+            [info.platform, info.version, info.vendor, info.name, info.driver, info.opencl_c, _instruction_sets()]
+        )
+        self._folder = config.current().cache_dir / "programs"
+
+    def load(self, source: str, options: Sequence[str]) -> bytes | None:
+        """The binary that was kept for this text and these options, or None."""
+        if not self._folder.exists() or not private(self._folder):
+            return None
+        with contextlib.suppress(OSError):
+            data = read_plain(self._path(source, options))
+            head = len(_FORMAT)
+            digest, payload = data[head : head + _DIGEST_BYTES], data[head + _DIGEST_BYTES :]
+            if data.startswith(_FORMAT) and hashlib.sha256(payload).digest() == digest:
+                return payload
+        return None
+
+    def keep(self, source: str, options: Sequence[str], binary: bytes) -> None:
+        """Keep a binary; a folder that cannot be written only means that the next process compiles again."""
+        path = self._path(source, options)
+        if not private(self._folder):
+            return
+        with contextlib.suppress(OSError):
+            handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    stream.write(_FORMAT + hashlib.sha256(binary).digest() + binary)
+                Path(scratch).replace(path)
+            except BaseException:
+                Path(scratch).unlink(missing_ok=True)
+                raise
+            self._drop_oldest()
+
+    def _path(self, source: str, options: Sequence[str]) -> Path:
+        parts = "\0".join([self._device, *options, source])
+        return self._folder / f"{hashlib.sha256(parts.encode()).hexdigest()}.bin"
+
+    def _drop_oldest(self) -> None:
+        """Delete the older half where there are too many files, so that old versions do not fill the disk."""
+        files = list(self._folder.glob("*.bin"))
+        if len(files) <= _FILES_KEPT:
+            return
+        for path in sorted(files, key=lambda file: file.stat().st_mtime)[: len(files) // 2]:
+            path.unlink(missing_ok=True)
+
+
+@functools.cache
+def _instruction_sets() -> str:
+    """The processor's instruction sets: machines that share a home folder may call different processors the same."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+        return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return ""
+
+
+# An OpenCL loader finds runtimes ("ICDs") through small text files in ``/etc/OpenCL/vendors``. Wheels cannot write
+# there, and containers often lack the file of the driver they were given. Before the loader reads its list, which it
+# does once per process, a private folder is prepared that repeats the registered runtimes and adds the missing ones;
+# ``OCL_ICD_VENDORS``, which every loader honours, names that folder for the moment of loading and is then restored,
+# so that child processes and other libraries see the environment that the user set.
+
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 INTEL_LIBRARY = "libintelocl.so"
@@ -186,7 +389,7 @@ def write_folder(root: Path, entries: Mapping[str, str]) -> Path:
     """
     text = repr((sys.prefix, sorted(entries.items())))
     folder = root / hashlib.sha256(text.encode()).hexdigest()[:16]
-    if not (caches.private(root) and caches.private(folder)):
+    if not (private(root) and private(folder)):
         raise PermissionError(errno.EPERM, "others may write there", str(folder))
     others = {file.name for file in folder.iterdir() if file.suffix == ".icd"}.difference(entries)
     if others:  # a loader takes all that is there
@@ -219,7 +422,7 @@ def visible() -> Iterator[dict[str, str]]:
             folder = write_folder(config.current().cache_dir / "icd", entries)
         except OSError:  # a read-only home: the files are needed for the moment of loading only
             folder = write_folder(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pyedmcl-"))), entries)
-        stack.enter_context(caches.environment(OCL_ICD_VENDORS=str(folder)))
+        stack.enter_context(environment(OCL_ICD_VENDORS=str(folder)))
         yield extra
 
 
@@ -256,7 +459,7 @@ def opencl() -> Any:
         return _module
     with _lock:
         if _module is None:
-            with visible(), caches.for_runtimes():
+            with visible(), for_runtimes():
                 try:
                     import pyopencl
                 except ImportError as error:
@@ -268,10 +471,10 @@ def opencl() -> Any:
                     pyopencl.get_platforms()
             # Drivers chat in their build logs on success; the log stays readable on the program that was built.
             warnings.filterwarnings("ignore", category=pyopencl.CompilerWarning)
-            if not caches.others_usable():
+            if not others_usable():
                 pyopencl._PYOPENCL_NO_CACHE = True
             _module = pyopencl
-            caches.tell()
+            tell()
     return _module
 
 
@@ -295,7 +498,7 @@ def sycl() -> Any:
         return _sycl
     with _lock:
         if _sycl is None:
-            with visible(), caches.for_runtimes():
+            with visible(), for_runtimes():
                 try:
                     import dpctl
                     import dpctl.memory

@@ -1,30 +1,225 @@
-"""The executor on dpctl: OpenCL C on an in-order, profiled SYCL queue, with memory of the device (USM)."""
+"""The executor on dpctl: OpenCL C or SPIR-V on an in-order, profiled SYCL queue."""
 
 from __future__ import annotations
 
 import ctypes
 import math
 import os
+import shutil
+import subprocess
+import tempfile
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import BuildError, LaunchError
-from . import runtimes, sycl_devices
-from .buffers import DeviceBuffer
+from ..errors import BuildError, DeviceNotFoundError, LaunchError
+from . import opencl, runtimes
 from .common import CommonExecutor
-from .common_event import CommonEvent
-from .common_program import CommonKernel, CommonProgram
 from .executor import Argument, Kernel
-from .info import DeviceInfo
-from .opencl_program import log_on_twin
-from .slots import Slot
-from .spirv import compile_spirv
+from .info import DeviceInfo, Slot
+from .memory import DeviceBuffer
+from .opencl import log_on_twin
+from .programs import CommonEvent, CommonKernel, CommonProgram
+
+# OpenCL C to SPIR-V, where a compiler for it is installed: ocloc, or clang with the SPIR-V translator.
+
+
+_VERSIONS = range(25, 13, -1)
+HOW_TO_GET_ONE = (
+    "ocloc (Debian: intel-opencl-icd), or clang and llvm-spirv of one version (Debian: clang-15, llvm-spirv-15)"
+)
+
+
+def _pair() -> tuple[str, str] | None:
+    """clang and llvm-spirv of the same version."""
+    for suffix in (*(f"-{version}" for version in _VERSIONS), ""):
+        programs = shutil.which(f"clang{suffix}"), shutil.which(f"llvm-spirv{suffix}")
+        if programs[0] and programs[1]:
+            return programs[0], programs[1]
+    return None
+
+
+def missing() -> str | None:
+    """Why nothing can be compiled to SPIR-V here, and what to install; None where a compiler is there."""
+    if shutil.which("ocloc") or _pair():
+        return None
+    return f"no compiler for SPIR-V is installed; one of these is needed: {HOW_TO_GET_ONE}"
+
+
+def compile_spirv(text: str, options: Sequence[str]) -> bytes:
+    """A SPIR-V module.
+
+    Raises
+    ------
+    BuildError
+        No compiler is installed, or it refuses the text; with its log.
+    """
+    ocloc, pair, why = shutil.which("ocloc"), _pair(), missing()
+    if why is not None:
+        raise BuildError(why)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "kernel.cl").write_text(text)
+        if pair:
+            # Passes of LLVM would leave instructions that the translator does not know.
+            front = ["-c", "-x", "cl", "-target", "spir64", "-emit-llvm", "-Xclang", "-finclude-default-header", "-O2",
+                     "-Xclang", "-disable-llvm-passes", *options]  # fmt: skip
+            _run([pair[0], *front, "kernel.cl", "-o", "kernel.bc"], place, text)
+            _run([pair[1], "--spirv-max-version=1.2", "kernel.bc", "-o", "kernel.spv"], place, text)
+        else:
+            arguments = ["-options", " ".join(options), "-output_no_suffix", "-output", "kernel", "-out_dir", "."]
+            _run([str(ocloc), "compile", "-file", "kernel.cl", "-spv_only", "-device", "skl", *arguments], place, text)
+        modules = sorted(place.glob("*.spv"))
+        if not modules:
+            raise BuildError("the compiler for SPIR-V wrote nothing", source=text)
+        return modules[0].read_bytes()
+
+
+def _run(command: list[str], place: Path, text: str) -> None:
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        log = done.stdout + done.stderr
+        raise BuildError(f"{Path(command[0]).name} refused a kernel:\n{log[-4000:]}", log=log, source=text)
+
+
+# The devices of this machine that a SYCL queue reaches, as dpctl lists them.
+#
+# dpctl compiles OpenCL C on its OpenCL back end only, so each device that is listed here is an OpenCL device, too: its
+# twin, whose description it takes but for the id. Quirks, tuned parameters and stores are therefore those of the twin.
+
+
+_lock = threading.Lock()
+_found: Found | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What dpctl lists.
+
+    Attributes
+    ----------
+    devices : list of (DeviceInfo, dpctl.SyclDevice)
+        Those that can be opened.
+    left_out : list of (str, str)
+        A line for each of the others, and why.
+    spirv : list of (DeviceInfo, dpctl.SyclDevice)
+        Those that can be opened with programs in SPIR-V.
+    """
+
+    devices: list[tuple[DeviceInfo, Any]]
+    left_out: list[tuple[str, str]]
+    spirv: list[tuple[DeviceInfo, Any]] = field(default_factory=list)
+
+
+def devices(refresh: bool = False) -> list[DeviceInfo]:
+    """The devices that can be opened, with the ids of their OpenCL twins behind ``sycl:``.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        dpctl cannot be imported, or is too old.
+    """
+    return [info for info, _ in found(refresh).devices]
+
+
+def spirv_devices(refresh: bool = False) -> list[DeviceInfo]:
+    """The devices that can be opened with programs in SPIR-V, those of Level Zero before the same ones of OpenCL.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        dpctl cannot be imported, or there is no compiler for SPIR-V.
+    """
+    listed = [info for info, _ in found(refresh).spirv]
+    why = missing()
+    if why is not None:
+        raise DeviceNotFoundError(f"device='spirv': {why}")
+    return listed
+
+
+def handle(info: DeviceInfo) -> Any:
+    """dpctl's device behind ``info``."""
+    for known, device in (*found().devices, *found().spirv):
+        if known == info:
+            return device
+    raise DeviceNotFoundError(f"the device {info.name!r} ({info.id}) is not on this machine, as far as dpctl sees")
+
+
+def found(refresh: bool = False) -> Found:
+    """What dpctl lists; asked once per process."""
+    global _found
+    dpctl = runtimes.sycl()
+    twins = opencl.devices(refresh)
+    with _lock:
+        if _found is None or refresh:
+            _found = paired(dpctl.get_devices(), twins)
+        return _found
+
+
+def paired(listed: Sequence[Any], twins: Sequence[DeviceInfo]) -> Found:
+    """Each device that dpctl lists with its twin, the n-th of equal ones with the n-th."""
+    result = Found([], [])
+    free = list(twins)
+    for device in listed:
+        twin = next((info for info in free if _is_twin(device, info)), None)
+        reason = _why_not(device, twin)
+        if twin is not None:
+            free.remove(twin)
+        if reason or twin is None:
+            result.left_out.append((f"{device.filter_string}  {device.name} ({device.driver_version})", reason))
+        else:
+            result.devices.append((replace(twin, id=f"sycl:{twin.id}", executor="sycl"), device))
+    result.spirv.extend(_with_spirv(listed, twins, result.devices))
+    for devices_of in (result.devices, result.spirv):
+        devices_of.sort(key=lambda entry: [int(part) for part in entry[0].id.split(":")[1:]])
+    return result
+
+
+def _with_spirv(
+    listed: Sequence[Any], twins: Sequence[DeviceInfo], opened: Sequence[tuple[DeviceInfo, Any]]
+) -> list[tuple[DeviceInfo, Any]]:
+    """Devices of Level Zero with the descriptions of OpenCL devices of their names, then the others of ``opened``."""
+    mine: list[tuple[DeviceInfo, Any]] = []
+    free = list(twins)
+    for device in listed:
+        twin = next((info for info in free if device.name.strip() == info.name), None)
+        if device.backend.name == "level_zero" and device.has_aspect_usm_device_allocations and twin is not None:
+            free.remove(twin)
+            mine.append((twin, device))
+    taken = [twin.id for twin, _ in mine]
+    mine += [(info, device) for info, device in opened if info.id.removeprefix("sycl:") not in taken]
+    return [(replace(info, id=f"spirv:{info.id.removeprefix('sycl:')}", executor="spirv"), device)
+            for info, device in mine]  # fmt: skip
+
+
+def _is_twin(device: Any, info: DeviceInfo) -> bool:
+    return bool(
+        device.backend.name == "opencl"
+        and device.sycl_platform.name.strip() == info.platform
+        and device.name.strip() == info.name
+        and device.driver_version.strip() == info.driver
+    )
+
+
+def _why_not(device: Any, twin: DeviceInfo | None) -> str:
+    """Why a device cannot be opened; empty where it can."""
+    if device.backend.name != "opencl":
+        return (
+            f"dpctl compiles OpenCL C on its OpenCL back end only, and this is its {device.backend.name} back end; "
+            "the same device under OpenCL serves where its OpenCL runtime is installed"
+        )
+    if not device.has_aspect_usm_device_allocations:
+        return "its OpenCL runtime has no unified shared memory (USM), without which dpctl can allocate nothing"
+    if twin is None:
+        return "PyOpenCL does not see the same device, so nothing is known of it"
+    return ""
+
 
 _CTYPES = {
     "b": ctypes.c_int8, "B": ctypes.c_uint8, "h": ctypes.c_int16, "H": ctypes.c_uint16, "i": ctypes.c_int32,
@@ -108,7 +303,7 @@ class LateFree:
 
 
 class UsmMemory:
-    """A block of the device's memory, as :class:`pyedmcl.device.buffers.DeviceBuffer` holds it."""
+    """A block of the device's memory, as :class:`pyedmcl.device.memory.DeviceBuffer` holds it."""
 
     __slots__ = ("_late", "usm")
 
@@ -197,7 +392,7 @@ class SyclExecutor(CommonExecutor):
     Parameters
     ----------
     info : DeviceInfo
-        A device from :func:`pyedmcl.device.sycl_devices.devices`.
+        A device from :func:`pyedmcl.device.sycl.devices`.
     context : dpctl.SyclContext, optional
         The caller's, else a new one. The queue is one of ours in any case: in order, and with times.
 
@@ -219,7 +414,7 @@ class SyclExecutor(CommonExecutor):
         self._build = compiler_of(self.dpctl)
         self._late = LateFree(self.dpctl.event_status_type.complete)
         self._order = threading.Lock()  # what was queued last must be known as such
-        device = sycl_devices.handle(info)
+        device = handle(info)
         try:
             self._context = self.dpctl.SyclContext(device) if context is None else context
             # By default a queue is neither in order nor does it measure times.

@@ -1,1 +1,1 @@
-"""What is computed from neighbour tables and distances: lookups, projections, skill, sampled cross maps, S-map."""
+"""What is computed from tables of neighbours and from distances: lookups, predictions, skill, sampled maps, S-map."""

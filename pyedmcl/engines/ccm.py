@@ -1,31 +1,445 @@
-"""Cross-map skill of many random sub-libraries, on the device: neighbours are sorted once, then only scanned."""
+"""Cross-map skill of many random sub-libraries, on the device."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.sentinels import GAP
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
-from ..kernels.ccm import SAMPLES
-from ..launch.pool import Pool
-from ..neighbors.choose import SearchRequest
-from ..neighbors.plan import SearchProblem
-from ..neighbors.records import add, without_search
-from ..neighbors.searcher import Searcher, open_searcher
-from ..neighbors.series import SearchSeries
-from ..neighbors.tables import Tables
-from .ccm_columns import ColumnKernels, LaidOut
-from .future_targets import FutureTargets, patterns
-from .sub_libraries import CcmPair, Columns, Field, Of, columns_of, split_sizes, stream_keys, table_of
+from ..kernels import spec
+from ..kernels.build import build
+from ..kernels.specs.maps import CCM_CHUNK, SAMPLES, SUMS
+from ..kernels.texts import GAP
+from ..launch.progress import report_part
+from ..launch.staging import Pacer, Pool, open_size, require_rho, round_up
+from ..search.choose import SearchRequest, add, without_search
+from ..search.plan import SearchProblem
+from ..search.searcher import Searcher, open_searcher
+from ..search.tables import SearchSeries, Tables
+from ..tuning.parameters import parameters
+from .targets import FutureTargets, patterns
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
+
+
+# Random sub-libraries as plain numbers: who is drawn from what, and how far a scan for their members has to reach.
+
+
+# Lengths of sorted neighbour lists: few, since each has a kernel of its own.
+ENTRIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+# The chance that a row's sorted neighbours hold too few members of a sample; such rows are searched anew.
+SHORT = 3e-3
+
+
+class Field(IntEnum):
+    """The numbers that describe a column of samples to the kernels: macros ``COLUMN_*`` of ``clkernels/ccm.clh``."""
+
+    TABLE = 0  # library, among those of the neighbour table at hand
+    FUTURE = 1  # row of the future targets
+    CHOICES = 2  # how many rows may be drawn
+    ROWS = 3  # where their list begins
+    SIZE = 4  # rows to draw
+    SAMPLE = 5  # number of the first sample
+    SAMPLES = 6  # how many samples
+    KEY0 = 7  # of the random stream
+    KEY1 = 8
+    LIBRARY = 9
+    TARGET = 10
+    LISTS = 11  # where the column's lists of members begin; -1 where it has none
+    WORDS = 12  # draw whose words of membership the column has
+
+
+@dataclass(frozen=True)
+class CcmPair:
+    """A library series that is to predict a target series from random parts of itself.
+
+    Attributes
+    ----------
+    library, target : int
+        Columns of the data given to :class:`pyedmcl.engines.ccm.SampledSkill`.
+    stream : (int, int)
+        Numbers that choose the random stream, beside seed, library size and sample.
+    """
+
+    library: int
+    target: int
+    stream: tuple[int, int]
+
+
+class Of(IntEnum):
+    """Columns of a table of pairs (n, 4): the fields of :class:`CcmPair`."""
+
+    LIBRARY = 0
+    TARGET = 1
+    STREAM = 2  # and 3
+
+
+def table_of(pairs: Sequence[CcmPair] | NDArray[np.int_]) -> NDArray[np.int_]:
+    """Pairs as a table of :class:`Of` columns, which is what many of them are handled as."""
+    if isinstance(pairs, np.ndarray):
+        return pairs
+    return np.array([(pair.library, pair.target, *pair.stream) for pair in pairs], int).reshape(-1, len(Of) + 1)
+
+
+@lru_cache(maxsize=4096)
+def reach(k: int, size: int, n: int, chance: float = SHORT) -> int:
+    """Nearest neighbours that hold k members of a random sub-library but for a small chance.
+
+    The number of trials until the k-th success has a negative binomial distribution; drawing without replacement only
+    makes it narrower.
+
+    Parameters
+    ----------
+    k : int
+    size, n : int
+        Rows that are drawn, and rows that they are drawn from.
+    chance : float
+    """
+    if size >= n:
+        return min(k, n)
+    share = size / n
+    most = int((k + 6 * np.sqrt(k) + 24) / share) + k  # far beyond any chance of interest
+    trials = np.arange(k, most)
+    steps = np.concatenate([[0.0], np.log(trials[:-1] / (trials[:-1] - k + 1.0)) + np.log1p(-share)])
+    done = np.cumsum(np.exp(k * np.log(share) + np.cumsum(steps)))
+    return min(int(trials[min(int(np.searchsorted(done, 1.0 - chance)), len(trials) - 1)]), n)
+
+
+def split_sizes(
+    sizes: Sequence[int], n_rows: int, E: int, k: int, most_entries: int
+) -> tuple[NDArray[np.bool_], int]:
+    """Which library sizes are computed from distances to all members, and how many neighbours the others need sorted.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+    n_rows : int
+        Rows that are drawn from.
+    E, k : int
+    most_entries : int
+        Neighbours of each row that there is memory for.
+
+    Returns
+    -------
+    direct : ndarray of bool (n_sizes,)
+    entries : int
+        One of :data:`ENTRIES`; 0 where all sizes are direct.
+    """
+    reached = np.array([reach(k, size, n_rows) for size in sizes])
+    # Operations per row and sample: a member costs its distance and at times an insertion; a scan goes on until the
+    # slowest of sixteen samples is content, and its longest list has to be sorted.
+    typical = np.array([reach(k, size, n_rows, 0.05) for size in sizes])
+    direct = np.array([size * (2 * E + k + 3) for size in sizes]) < typical * (2 * k + 4) + 2 * reached
+    direct |= reached > min(ENTRIES[-1], most_entries)
+    entries = 0
+    if not direct.all():
+        longest = int(reached[~direct].max())
+        entries = next(entry for entry in ENTRIES if entry >= longest)
+        if entries > most_entries:
+            direct |= reached > max([e for e in ENTRIES if e <= most_entries], default=0)
+            entries = 0 if direct.all() else next(e for e in ENTRIES if e >= int(reached[~direct].max()))
+    return direct, entries
+
+
+def stream_keys(seed: int, sizes: Sequence[int]) -> NDArray[np.uint32]:
+    """Keys (n_sizes, 2) of the random streams of each library size."""
+    return np.array(
+        [np.random.SeedSequence(entropy=seed, spawn_key=(size,)).generate_state(2, np.uint32) for size in sizes]
+    ).reshape(-1, 2)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of up to sixteen samples as the kernels read them, and where their results go.
+
+    Attributes
+    ----------
+    numbers : ndarray of int32 (n, len(Field))
+        By :class:`Field`.
+    pair, size : ndarray of int (n,)
+        Which pair and which library size.
+    draw : ndarray of int (n,)
+        Columns with the same number draw the same rows: those of pairs that have the rows to draw from and the stream
+        in common, such as the windows of a series, or a library and the surrogates of a target.
+    """
+
+    numbers: NDArray[np.int32]
+    pair: NDArray[np.int_]
+    size: NDArray[np.int_]
+    draw: NDArray[np.int_]
+
+    def take(self, which: NDArray[np.int_]) -> Columns:
+        """Some of them."""
+        return Columns(self.numbers[which], self.pair[which], self.size[which], self.draw[which])
+
+    def by_pair(self, rho: NDArray[Any], samples: int) -> NDArray[np.float64]:
+        """What all columns gave (n, width), as (n_pairs, n_sizes, samples)."""
+        width = rho.shape[1]
+        shape = int(self.pair.max()) + 1, int(self.size.max()) + 1, -(-samples // width)
+        out = np.empty((*shape, width))
+        out[self.pair, self.size, self.numbers[:, Field.SAMPLE] // width] = rho
+        return out.reshape(*shape[:2], -1)[..., :samples]
+
+
+def columns_of(
+    pairs: NDArray[np.int_], sizes: Sequence[int], keys: NDArray[np.uint32], samples: int,
+    row_lists: NDArray[np.int_], first_library: int, width: int,
+) -> Columns:  # fmt: skip
+    """Columns of some pairs, the smallest libraries, which take longest, first.
+
+    Parameters
+    ----------
+    pairs : ndarray of int (n, 4)
+        By :class:`Of`.
+    sizes, keys
+        Library sizes and their keys.
+    samples : int
+    row_lists : ndarray of int (n, 2)
+        Of each pair: how many rows may be drawn, and where their list begins.
+    first_library : int
+        Library of the first neighbour table.
+    width : int
+        Samples of a column.
+    """
+    starts = np.arange(0, samples, width)
+    order = np.argsort(sizes, kind="stable")
+    shape = (len(order), len(pairs), len(starts))
+    out = np.zeros((*shape, len(Field)), np.int32)
+    out[..., Field.TABLE] = (pairs[:, Of.LIBRARY] - first_library)[None, :, None]
+    out[..., Field.CHOICES : Field.ROWS + 1] = row_lists[None, :, None]
+    out[..., Field.SIZE] = np.array(sizes)[order][:, None, None]
+    out[..., Field.SAMPLE] = starts
+    out[..., Field.SAMPLES] = np.minimum(samples - starts, width)
+    out[..., Field.KEY0 : Field.KEY1 + 1] = keys[order].view(np.int32)[:, None, None]
+    out[..., Field.LIBRARY : Field.TARGET + 1] = pairs[:, Of.STREAM :][None, :, None]
+    pair = np.broadcast_to(np.arange(len(pairs))[None, :, None], shape).reshape(-1)
+    size = np.broadcast_to(order[:, None, None], shape).reshape(-1)
+    drawn_from = np.concatenate([row_lists, pairs[:, Of.STREAM :]], axis=1)
+    like = np.unique(drawn_from, axis=0, return_inverse=True)[1].reshape(-1)
+    kind = np.arange(len(order) * len(starts)).reshape(len(order), 1, len(starts))
+    draw = (kind * len(pairs) + like[None, :, None]).reshape(-1)
+    return Columns(out.reshape(-1, len(Field)), pair, size, draw)
+
+
+# Columns of random sub-libraries on the device: drawn, scanned or compared with all their members, and scored.
+
+
+@dataclass
+class LaidOut:
+    """What the kernels read, on the device.
+
+    Attributes
+    ----------
+    library, query : Buffer
+        States in the layout of the search.
+    strides : (int, int)
+        Of both.
+    rows_of : Buffer
+        Lists of rows that may be drawn.
+    future_targets : Buffer
+        What rows lead to.
+    """
+
+    library: Buffer
+    query: Buffer
+    strides: tuple[int, int]
+    rows_of: Buffer
+    future_targets: Buffer
+
+
+class ColumnKernels:
+    """The kernels for one search.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : SearchProblem
+        Its number of neighbours is the k of a prediction.
+    pool : Pool
+    least : int
+        Neighbours without which a row is not predicted.
+    predicted : (int, int), optional
+        First of the rows that are predicted, and one past the last; all by default.
+    """
+
+    def __init__(
+        self, executor: Executor, problem: SearchProblem, pool: Pool, least: int = 1,
+        predicted: tuple[int, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.executor, self.problem, self._pool, self.least = executor, problem, pool, least
+        self.n, self.k, self.E = problem.n_library, problem.ks[0], problem.dims[0]
+        kind = self.E, self.k, problem.dtype
+        self._pacers = {name: Pacer(executor.info, name, *kind) for name in ("ccm", "ccm_direct")}
+        begin, end = predicted or (0, self.n)
+        self.t_begin = max(problem.first_state(self.E), -problem.Tp, begin)
+        self.t_end = max(min(end, self.n, self.n - problem.Tp), 0)
+        self.n_chunks = max(-(-(self.t_end - self.t_begin) // CCM_CHUNK), 1)
+        self.future_stride = round_up(self.n + 16, 16)
+        self.word_stride = round_up(self.n + 1, 32)
+        self.parameters: dict[str, Any] = {}
+        self._known: dict[str, dict[str, Any]] = {}
+
+    @property
+    def column_bytes(self) -> int:
+        """Memory of a column: its words and its sums."""
+        return int(self.word_stride * 2 + self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
+
+    def _values(self, name: str) -> dict[str, Any]:
+        """Specialisation and tuned parameters of a kernel."""
+        if name not in self._known:
+            values = {"E": self.E, "k": self.k, "dtype": self.problem.dtype}
+            specialisation = {key: values[key] for key in spec(name).specialisation}
+            choice = parameters(spec(name), specialisation, self.executor.info, {"rows": self.n})
+            self.parameters[name] = dict(choice.parameters)
+            self._known[name] = {**specialisation, **choice.parameters}
+        return self._known[name]
+
+    def _kernel(self, name: str, entry: str | None = None) -> Any:
+        return build(self.executor, spec(name), self._values(name), entry)
+
+    def prepare(self, tables: Tables, entries: int) -> None:
+        """Bring sorted neighbours into the form that scans read."""
+        kernel = self._kernel("ccm", "ccm_prepare")
+        total = tables.n_libraries * self.n * entries
+        step = CCM_CHUNK << 20
+        for begin in range(0, total, step):
+            end = min(begin + step, total)
+            self.executor.launch(
+                kernel, open_size(-(-(end - begin) // CCM_CHUNK)), None, near=tables.rows, dist=tables.values,
+                begin=begin, end=end, n_rows=self.n,
+            )  # fmt: skip
+
+    def draw(self, held: Buffer, numbers: NDArray[np.int32], rows_of: Buffer) -> Buffer:
+        """Words of membership (n_columns, word_stride) of columns that were put."""
+        n, values = len(numbers), self._values("ccm_draw")
+        words = self._pool.get("words", n * self.word_stride * 2)
+        wg, items = int(values["wg"]), n * (1 if values["lanes"] > 1 else SAMPLES)
+        most_choices = int(numbers[:, Field.CHOICES].max())
+        self.executor.launch(
+            self._kernel("ccm_draw"), (round_up(items, wg),), (wg,), columns=held, rows_of=rows_of, n_columns=n,
+            n_rows=self.n, stride=self.word_stride, most_choices=most_choices, members=words,
+        )  # fmt: skip
+        return words
+
+    def skill(
+        self, data: LaidOut, tables: Tables | None, entries: int, columns: Columns, direct: NDArray[np.bool_],
+        words: NDArray[np.uint16] | None = None,
+    ) -> NDArray[Any]:  # fmt: skip
+        """rho (n_columns, SAMPLES) of columns that fit into memory together.
+
+        Parameters
+        ----------
+        data : LaidOut
+        tables : Tables or None
+            Prepared, with ``entries`` neighbours of each row; None where all sizes are direct.
+        columns : Columns
+        direct : ndarray of bool (n_sizes,)
+            Library sizes whose members are all looked at.
+        words : ndarray (n_columns, word_stride), optional
+            Members that the caller has drawn.
+        """
+        n, numbers, is_listed = len(columns.numbers), columns.numbers, direct[columns.size]
+        # Columns that draw the same rows share words and lists; those of the caller's members have their own.
+        draw = np.arange(n) if words is not None else columns.draw
+        _, firsts, draw_of = np.unique(draw, return_index=True, return_inverse=True)
+        cells = numbers[firsts, Field.SIZE].astype(np.int64) * numbers[firsts, Field.SAMPLES] * is_listed[firsts]
+        numbers[:, Field.WORDS] = draw_of
+        numbers[:, Field.LISTS] = np.where(is_listed, (np.cumsum(cells) - cells)[draw_of], -1)
+        held, drawn = self._pool.put("columns", numbers), self._pool.put("draws", numbers[firsts])
+        members = self.draw(drawn, numbers[firsts], data.rows_of) if words is None else self._pool.put("words", words)
+        sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
+        if cells.any():
+            lists = self._list(drawn, cells, data.rows_of, members)
+            self._direct(data, held, numbers, np.flatnonzero(is_listed), lists, sums)
+        if tables is not None and not is_listed.all():
+            scanned = np.flatnonzero(~is_listed).astype(np.int32)
+            self._scan(data, tables, held, scanned, members, sums, entries)
+        rho = self._pool.get("rho", n * SAMPLES * self.problem.itemsize)
+        items = n * (SAMPLES // int(self._values("ccm")["lanes"]))
+        self.executor.launch(
+            self._kernel("ccm", "ccm_rho"), open_size(items), None, sums=sums, n_columns=n,
+            n_chunks=self.n_chunks, rho=rho,
+        )  # fmt: skip
+        skills = self.executor.download(rho, np.empty((n, SAMPLES), self.problem.dtype))
+        require_rho(self.executor, skills, "ccm")
+        return skills
+
+    def _scan(
+        self, data: LaidOut, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,
+        entries: int,
+    ) -> None:  # fmt: skip
+        values = self._values("ccm")
+        fixed = {
+            "near": tables.rows, "dist": tables.values, "entries": entries, "rows_of": data.rows_of, "members": words,
+            "stride": self.word_stride, "column_of": self._pool.put("scanned", scanned), "n_scanned": len(scanned),
+            "n_rows": self.n, "E": self.E, **self._common(data, held, sums),
+        }  # fmt: skip
+        per_column = SAMPLES // int(values["lanes"])
+        cost = CCM_CHUNK * int(values["lanes"]) * (2.0 * self.k + 4) * (2 * self.k + entries / 4)
+        self._launch("ccm", fixed, len(scanned) * per_column * self.n_chunks, cost)
+
+    def _common(self, data: LaidOut, held: Buffer, sums: Buffer) -> dict[str, Any]:
+        """Arguments that both kernels of skill take."""
+        problem = self.problem
+        return {
+            "library": data.library, "library_stride": data.strides[0], "front": problem.front,
+            "future_targets": data.future_targets, "future_stride": self.future_stride, "columns": held,
+            "t_begin": self.t_begin, "t_end": self.t_end,
+            "tau": problem.tau, "exclusion_radius": problem.exclusion_radius, "least": self.least,
+            "n_chunks": self.n_chunks, "sums": sums,
+        }  # fmt: skip
+
+    def _list(self, drawn: Buffer, cells: NDArray[np.int64], rows_of: Buffer, words: Buffer) -> Buffer:
+        """Members of the samples of draws as lists of rows, ``cells`` of each draw."""
+        lists = self._pool.get("lists", int(cells.sum()) * 4)
+        total = int(np.flatnonzero(cells).max()) + 1
+        self.executor.launch(
+            self._kernel("ccm_draw", "ccm_list"), open_size(total * SAMPLES), None, columns=drawn, rows_of=rows_of,
+            n_columns=total, stride=self.word_stride, members=words, lists=lists,
+        )  # fmt: skip
+        return lists
+
+    def _direct(
+        self, data: LaidOut, held: Buffer, numbers: NDArray[np.int32], listed: NDArray[np.int_], lists: Buffer,
+        sums: Buffer,
+    ) -> None:  # fmt: skip
+        numbers = numbers[listed]
+        samples = self._samples_of(listed, numbers)
+        n = len(samples)
+        fixed = {
+            "query": data.query, "query_stride": data.strides[1], "lists": lists,
+            "sample_of": self._pool.put("listed", samples), "n_sampled": n,
+            **self._common(data, held, sums),
+        }  # fmt: skip
+        cost = CCM_CHUNK * float(numbers[:, Field.SIZE].mean()) * (2 * self.E + 2 * self.k + 2)
+        self._launch("ccm_direct", fixed, n * self.n_chunks, cost)
+
+    @staticmethod
+    def _samples_of(listed: NDArray[np.int_], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """All samples of some columns, as column * SAMPLES + number of the sample in its column."""
+        places = np.arange(SAMPLES)
+        every = listed[:, None] * SAMPLES + places
+        samples: NDArray[np.int32] = every[places < numbers[:, Field.SAMPLES, None]].astype(np.int32)
+        return samples
+
+    def _launch(self, name: str, fixed: dict[str, Any], items: int, cost: float) -> None:
+        kernel, wg, pacer = self._kernel(name), int(self._values(name)["wg"]), self._pacers[name]
+        begin, rows_of_item = 0, CCM_CHUNK * (int(self._values(name)["lanes"]) if name == "ccm" else 1)
+        while begin < items:
+            end = min(begin + max(pacer.units(cost), wg), items)
+            event = self.executor.launch(kernel, (round_up(end - begin, wg),), (wg,), begin=begin, end=end, **fixed)
+            pacer.launched(event, cost * (end - begin))
+            report_part(end, items, items * rows_of_item, begin, "predictions")
+            begin = end
+
 
 Mask = NDArray[np.bool_]
 _MOST_BYTES = 1 << 32  # offsets of lists are 32-bit
@@ -40,7 +454,7 @@ class States:
     problem : SearchProblem
         Its number of neighbours is the k of a prediction.
     library, query : ndarray (n_series, stride)
-        In the layout of the search; see :mod:`pyedmcl.neighbors.coordinates`.
+        In the layout of the search; see :mod:`pyedmcl.search.tables`.
     embedded : ndarray of bool (n_series, n_steps)
         Rows that have all their coordinates.
     """
@@ -126,7 +540,7 @@ class SampledSkill:
         Parameters
         ----------
         pairs : sequence of CcmPair, or ndarray of int (n_pairs, 4)
-            Many pairs are best given as a table, see :class:`pyedmcl.engines.sub_libraries.Of`.
+            Many pairs are best given as a table, see :class:`pyedmcl.engines.ccm.Of`.
         sizes : sequence of int
             Different library sizes, each at most the number of rows that may be drawn for any pair.
         samples : int
@@ -166,7 +580,7 @@ class SampledSkill:
         Parameters
         ----------
         table : ndarray of int (n_pairs, 4)
-            See :class:`pyedmcl.engines.sub_libraries.Of`.
+            See :class:`pyedmcl.engines.ccm.Of`.
         sizes, samples, seed
             As for :meth:`skill`.
         """
@@ -309,4 +723,3 @@ class SampledSkill:
             bits = members[columns.pair[filled], columns.size[filled], first[filled] + place]
             out[filled, : self.n] |= bits.astype(np.uint16) << np.uint16(place)
         return out
-

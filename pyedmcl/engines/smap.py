@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.condition import near_one, squares
 from ..launch.progress import report_part
 from ..launch.replay import replayed
-from .smap_arrays import Fitted, Solved, numbers_of, series_of
-from .smap_basis import basis_of
-from .smap_device import Sweeps
-from .smap_exact import Library
+from ..series.scaling import near_one, squares
+from .smap_device import Fitted, Library, Solved, Sweeps, basis_of, numbers_of, series_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor

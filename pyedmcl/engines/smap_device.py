@@ -1,33 +1,344 @@
-"""The device's part of S-map: from query rows to the coefficients of their fits, in one of two layouts."""
+"""The device's part of S-map: bases, layouts, sums and solutions, and rows that are fitted by singular values."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.build import build
 from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..kernels.smap_shared import largest_tile, local_bytes
-from ..launch.pacing import Pacer
-from ..launch.pool import Pool
-from ..launch.sizes import open_size, round_up
-from ..launch.steps import NamedNumber
+from ..kernels.build import build
+from ..kernels.specs.smap import largest_tile, local_bytes
+from ..launch.replay import NamedNumber
+from ..launch.staging import Pacer, Pool, open_size, round_up
+from ..reference.edm import nearest_first
+from ..series.scaling import far_exponent, run_of
+from ..series.scaling import largest as largest_of
 from ..tuning.parameters import adjusted, parameters
-from .smap_arrays import Fitted, Solved, numbers_of, series_of
-from .smap_basis import WhiteBasis
-from .smap_exact import Library
-from .smap_tiling import Tiling
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
+
+# How the query rows of S-map are divided among work-groups.
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A block of query rows, as work-groups share it.
+
+    Attributes
+    ----------
+    padded : int
+        Query rows with padding.
+    rows : int
+        Query rows of a tile, which is what a work-group sums for.
+    tiles, uncut : int
+        Tiles, and how many of them (the first ones) one work-group sums for the whole library.
+    parts : int
+        Parts of the library for each of the others, each with a work-group and sums of its own.
+    """
+
+    padded: int
+    rows: int
+    tiles: int
+    uncut: int
+    parts: int
+
+    @property
+    def slots(self) -> int:
+        """Places for sums of a tile, those of parts included."""
+        return self.tiles + (self.parts - 1) * (self.tiles - self.uncut)
+
+
+# One row of an S-map by singular values in float64: the way out for rows whose normal equations cannot be trusted.
+
+
 Doubles = NDArray[np.float64]
+# The nearest row's weight stays 1 where theta / mean is infinite; of a NaN among the weights LAPACK comes to no end.
+_MOST_RATE = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Library:
+    """Legal library rows on the host.
+
+    Attributes
+    ----------
+    x, y : ndarray (m, D), (m,)
+        Rows whose target is NaN count as neighbours (for ``knn`` and the mean distance) but not in fits.
+    rows : ndarray of int (m,)
+        Ascending row numbers.
+    radius : int
+        Rows with |t - j| up to this are left out; -1 where none is.
+    knn : int or None
+        Neighbours per query; None for all.
+    alpha : float
+        Ridge penalty on the slopes; 0 for least squares.
+    """
+
+    x: Doubles
+    y: Doubles
+    rows: NDArray[np.int64]
+    radius: int
+    knn: int | None
+    alpha: float = 0.0
+
+    @cached_property
+    def _exponent(self) -> int:
+        return far_exponent(self.x)
+
+    def weights(self, point: Doubles, row: int, theta: float) -> tuple[NDArray[np.int_], Doubles, float]:
+        """Neighbours of a query, nearest first, their weights relative to the nearest one's, and that one's weight.
+
+        Solvers by reflections keep the digits of heavy rows only where these come first.
+        """
+        apart = self.x - point
+        if self._exponent:  # weights depend on ratios of distances only
+            apart = np.ldexp(apart, -self._exponent)
+        squared = (apart**2).sum(axis=1)
+        rows_left = np.flatnonzero(np.abs(self.rows - row) > self.radius)
+        rows_left = rows_left[nearest_first(squared[rows_left], self.knn)]
+        d = np.sqrt(squared[rows_left])
+        if not len(rows_left):
+            return rows_left, d, 1.0
+        mean = d.mean()
+        present = np.isfinite(self.y[rows_left])
+        with np.errstate(over="ignore"):
+            rate = min(theta / mean, _MOST_RATE) if mean > 0 else 0.0
+            w: Doubles = np.exp(-rate * (d - d.min()))[present]
+            return rows_left[present], w, float(np.exp(-rate * d.min()))
+
+    def fit(
+        self, point: Doubles, row: int, theta: float, *, singular_values: bool = True, unit: int = 0
+    ) -> tuple[Doubles, float, float, Doubles]:
+        """Coefficients (D + 1,), prediction, variance, singular values (D + 1,) of one row; NaN without neighbours.
+
+        Singular values are those of coordinates multiplied by ``2**unit``.
+        """
+        near, w, top = self.weights(point, row, theta)
+        width = self.x.shape[1] + 1
+        if not len(near):
+            return np.full(width, np.nan), np.nan, np.nan, np.full(width, np.nan)
+        a = w[:, None] * np.column_stack([np.ones(len(near)), self.x[near]])
+        b = w * self.y[near]
+        sizes = np.zeros(width)
+        if singular_values:
+            columns = np.full(width, unit)
+            columns[0] = 0
+            singular = np.linalg.svd(np.ldexp(a, columns), compute_uv=False)
+            sizes[: len(singular)] = singular * top
+        if self.alpha:
+            a = np.vstack([a, np.sqrt(self.alpha) / max(top, 1e-300) * np.eye(width)[1:]])
+            b = np.concatenate([b, np.zeros(width - 1)])
+        c = np.asarray(np.linalg.lstsq(a, b, rcond=None)[0], np.float64)
+        predicted = float(c[0] + c[1:] @ point)
+        variance = float((w * (self.y[near] - predicted) ** 2).sum() / w.sum())
+        return c, predicted, variance, sizes
+
+
+# A basis in which the library of an S-map is white, so that normal equations do not square the data's own condition.
+#
+# Delay coordinates of a smooth series are nearly collinear: their Gram matrix has a condition of 1e10 and more. A fit
+# does not depend on the basis its regressors are given in, hence one is chosen in which the whole library has unit
+# covariance; what is left is the condition of a neighbourhood.
+
+
+# Above this ratio of variances the eigenvectors of the covariance are accurate enough to whiten with.
+_SAFE_RATIO = 1e-9
+# Directions this much smaller than the largest one are read off differences of large numbers: more digits are needed.
+_FLAT = 1e-6
+_ENOUGH = 1000
+_EXTENDED = np.finfo(np.longdouble).eps < 1e-18
+
+
+@dataclass(frozen=True)
+class WhiteBasis:
+    """``z = (x - shift) @ map`` and ``v = (y - target_shift) / target_scale``.
+
+    Attributes
+    ----------
+    shift : ndarray (D,)
+    map : ndarray (D, rank)
+        Directions in which the library does not vary (to rounding) are left out.
+    inverse : ndarray (rank, D)
+        ``x = shift + z @ inverse`` within the library's own plane.
+    exponent : int
+        Coordinates for distances are ``(x - shift) * 2**-exponent``, of magnitude 1 or so in the library.
+    target_shift, target_scale : float
+    flat : bool
+        Some directions are less than 1e-6 of the largest one.
+    """
+
+    shift: Doubles
+    map: Doubles
+    inverse: Doubles
+    exponent: int
+    target_shift: float
+    target_scale: float
+    flat: bool = False
+
+    @property
+    def sound(self) -> bool:
+        """Whether regressors have enough digits on this machine."""
+        return not self.flat or bool(_EXTENDED)
+
+    @property
+    def rank(self) -> int:
+        return int(self.map.shape[1])
+
+    @cached_property
+    def by_rows(self) -> Doubles:
+        """``map`` as the device reads it, row by row."""
+        return np.ascontiguousarray(self.map)
+
+    @cached_property
+    def null(self) -> Doubles:
+        """Orthonormal directions (D + 1, D - rank) of (intercept, coefficients) that no library row can tell apart."""
+        full = np.linalg.svd(np.vstack([self.inverse, np.zeros_like(self.shift)]), full_matrices=True)[2]
+        free = full[self.rank :].T
+        if free.shape[1] == 0:
+            return np.zeros((len(self.shift) + 1, 0))
+        out: Doubles = np.linalg.qr(np.vstack([-(self.shift @ free)[None], free]))[0]
+        return out
+
+    def regressors(self, x: Doubles) -> Doubles:
+        """Rows (n, D) of coordinates in the basis: (n, rank)."""
+        if self.flat:
+            x = x.astype(np.longdouble)
+        return np.asarray((x - self.shift) @ self.map, np.float64)
+
+
+def basis_of(x: Doubles, y: Doubles) -> WhiteBasis:
+    """The basis of a library (m, D) with targets (m,), all finite.
+
+    Some rows are enough for it, unless they leave a doubt whether all directions are there.
+    """
+    if len(x) > 2 * _ENOUGH:
+        of_sample = _basis_of(x[:: len(x) // _ENOUGH], y)
+        if of_sample is not None:
+            return of_sample
+    basis = _basis_of(x, y, final=True)
+    assert basis is not None
+    return basis
+
+
+def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | None:
+    m, dims = x.shape
+    shift = x.mean(axis=0)
+    scaled = x - shift  # the one array of this size: the system takes back the memory of several after each call
+    largest = max(float(scaled.max(initial=0.0)), -float(scaled.min(initial=0.0)))
+    exponent = math.frexp(largest)[1]
+    if abs(exponent) < 1000:  # a product takes a tenth of the time, and has the same bits where the factor is a number
+        scaled *= 2.0**-exponent
+    else:
+        np.ldexp(scaled, -exponent, out=scaled)
+    squares, directions = np.linalg.eigh(scaled.T @ scaled)
+    if squares[0] > _SAFE_RATIO * squares[-1]:
+        sizes = np.sqrt(squares)
+    elif final:
+        _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
+        directions = rows.T
+    else:
+        return None
+    # What is left of a constant column is the rounding of its mean.
+    rounding = 4 * np.finfo(float).eps * math.ldexp(largest_of(run_of(x)), -exponent) * math.sqrt(m)
+    kept = sizes > max(np.finfo(float).eps * max(m, dims + 1) * float(sizes.max(initial=0.0)), rounding)
+    if not (final or kept.all()):
+        return None
+    directions, sizes = directions[:, kept], sizes[kept] / np.sqrt(m)
+    flat = bool(len(sizes)) and float(sizes.min()) < _FLAT * float(sizes.max())
+    target_shift = float(y.mean())
+    target_scale = float(np.abs(y - target_shift).max(initial=0.0)) or 1.0
+    return WhiteBasis(
+        shift=shift,
+        map=np.ldexp(directions / sizes, -exponent),
+        inverse=np.ldexp((directions * sizes).T, exponent),
+        exponent=exponent,
+        target_shift=target_shift,
+        target_scale=target_scale,
+        flat=flat,
+    )
+
+
+# What S-map's host and device exchange: where rows lie, numbers of a basis, and arrays that fits are copied to.
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Fits as the device has them, for n rows.
+
+    Attributes
+    ----------
+    predicted, variance, doubt : ndarray (n_thetas, n)
+        The last: what the prediction may be off by, in roundings of the scaled targets.
+    coefficients : ndarray (n_thetas, n, D + 1)
+        Intercept and slopes in the data's units.
+    counts : ndarray of int (n,)
+        Legal neighbours.
+    """
+
+    predicted: Doubles
+    variance: Doubles
+    doubt: Doubles
+    coefficients: Doubles
+    counts: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Where a block's fits are copied to: fits (n_thetas, 3, n), coefficients (n_thetas, n, D + 1) and counts (n,).
+
+    Of fits the prediction comes first, then its variance and what it may be off by.
+    """
+
+    fits: Doubles
+    coefficients: Doubles
+    counts: NDArray[np.int32]
+
+    @classmethod
+    def empty(cls, n_thetas: int, n: int, dims: int, coefficients: Doubles | None = None) -> Fitted:
+        """Arrays of these sizes; ``coefficients`` serves as its own where its memory is in one piece."""
+        if coefficients is None or not coefficients.flags.c_contiguous:
+            coefficients = np.empty((n_thetas, n, dims + 1))
+        return cls(np.empty((n_thetas, 3, n)), coefficients, np.empty(n, np.int32))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """By the names of the buffers that they are copied from."""
+        return {"fits": self.fits, "coefficients": self.coefficients, "count": self.counts}
+
+    def solved(self) -> Solved:
+        """The fits, once they were copied."""
+        return Solved(self.fits[:, 0], self.fits[:, 1], self.fits[:, 2], self.coefficients, self.counts)
+
+
+def numbers_of(basis: WhiteBasis) -> dict[str, float]:
+    """The numbers that kernels are told of a basis."""
+    return {
+        "unit": 2.0**-basis.exponent, "target_shift": basis.target_shift, "target_unit": 1 / basis.target_scale,
+        "target_scale": basis.target_scale,
+    }  # fmt: skip
+
+
+def series_of(x: Doubles) -> tuple[Doubles, dict[str, int]] | None:
+    """The series that rows (n, D) of delays are a view of, and where they lie in it; None where they are no such view.
+
+    The latter as the kernels are told: first element, steps from row to row and from column to column.
+    """
+    base = x.base
+    if not (isinstance(base, np.ndarray) and base.ndim == 1 and base.dtype == x.dtype and base.flags.c_contiguous):
+        return None
+    start = (x.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // 8
+    step, lag = (stride // 8 for stride in x.strides)
+    return base, {"start": start, "step": step, "lag": lag}
+
 
 LAYOUTS = ("lanes", "shared")
 _NO_ROW = -(2**30)  # farther from every row than any radius

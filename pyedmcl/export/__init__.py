@@ -1,1 +1,1 @@
-"""Kernels to take away: texts that stand alone, with a description, for other programs and for devices not at hand."""
+"""Kernels for other programs: texts that stand alone, with a description."""

@@ -1,35 +1,452 @@
-"""A kernel's OpenCL C, specialised and tuned, as a text that stands alone, with a description made from its SPEC."""
+"""A kernel's OpenCL C as a text that stands alone, for devices at hand or not, with a description and a C header."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import __version__
-from ..codegen.build import text_for
-from ..codegen.local_memory import local_bytes
-from ..codegen.sentinels import SENTINELS
-from ..codegen.spec import KernelSpec
-from ..codegen.usage import Usage
-from ..data.arguments import choice
-from ..device.info import DeviceInfo
+from ..arguments import choice
+from ..atomic_files import path_of, writing
+from ..device import select
+from ..device.executor import Argument, Buffer, Kernel
+from ..device.info import DeviceInfo, Slot, check
+from ..device.memory import BufferSets, MemoryUse
 from ..device.programs import BASELINE
 from ..device.quirks import quirks_for
-from ..device.slots import Slot
-from ..errors import BuildError, InputError, OutputError, shown
-from ..files import path_of, writing
+from ..errors import BuildError, DeviceNotFoundError, InputError, OutputError, shown
+from ..kernels import spec
 from ..kernels import spec as spec_of
-from ..kernels.meanings import meaning
-from ..tuning.parameters import source as parameter_source
-from .header import header
-from .targets import info_of
-from .usages import usages_of
-from .values import usual_values, values_for
+from ..kernels.build import local_bytes, noting, text_for
+from ..kernels.describe import FREE, argument_meaning, meaning
+from ..kernels.kernel_spec import FUNCTIONS, KernelSpec, Launch, Usage
+from ..kernels.specs import maps
+from ..kernels.texts import SENTINELS
+from ..recurrence.arguments import metric_named
+from ..recurrence.sweep import staging_fits
+from ..search.plan import KnnPass, SearchProblem, with_enough_groups
+from ..tuner.problem import TuningCase
+from ..tuner.problems import names, problem
+from ..tuning.parameters import parameters, source
+
+# A C header for an exported kernel: options, sizes and launches, from the formulas of its SPEC.
+
+
+def header(name: str, usages: Mapping[str, Usage], options: Sequence[str]) -> str:
+    """The text of ``name.h``: for each entry point a struct of all its numbers, and a function that fills it."""
+    macros = "".join(f"#define PYEDMCL_{definition}\n" for _, definition in FUNCTIONS.values())
+    lines = [
+        f"/* Sizes and launches of the kernel {name}, written by pyedmcl from its specification.",
+        "   elements_BUFFER: how many elements it has at least. local_size 0: the driver may choose. */",
+        "#include <stddef.h>", "#ifndef PYEDMCL_FORMULAS", "#define PYEDMCL_FORMULAS",
+        re.sub(r"(\W)ceil_div\(A", r"\1PYEDMCL_ceil_div(A", macros) + "#endif",
+        f"#ifndef {name.upper()}_H", f"#define {name.upper()}_H",
+        f'#define {name.upper()}_OPTIONS "{" ".join(options)}"',
+        *(f"#define {name.upper()}_{sign} {value:g}" for sign, value in SENTINELS.items()),
+        *(line for entry, usage in usages.items() for line in _plan(entry, usage)),
+        "#endif", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _plan(entry: str, usage: Usage) -> Iterator[str]:
+    """The struct and the function of an entry point."""
+    elements = {f"elements_{buffer}": formula for buffer, formula in usage.elements.items()}
+    formulas = {**usage.derived, **usage.numbers, **elements}
+    axes = len(usage.work_items)
+    yield (f"typedef struct {{ long long {', '.join([*usage.problem, *formulas])}; "
+           f"size_t global_size[{axes}], local_size[{axes}]; }} {entry}_plan;")  # fmt: skip
+    taken = ", ".join(f"long long {number}" for number in usage.problem)
+    yield f"static inline {entry}_plan plan_{entry}({taken or 'void'}) {{"
+    yield f"  {entry}_plan p;"
+    yield from (f"  p.{number} = {number};" for number in usage.problem)
+    yield from (f"  p.{number} = {_in_c(formula)};" for number, formula in formulas.items())
+    for axis, (formula, local) in enumerate(zip(usage.work_items, usage.local_size or [0] * axes, strict=True)):
+        yield f"  p.global_size[{axis}] = (size_t)({_in_c(formula)}); p.local_size[{axis}] = {local};"
+    yield "  return p;"
+    yield "}"
+
+
+def _in_c(formula: str) -> str:
+    """A formula with its names as members of the struct, and its functions as macros."""
+
+    def said(word: re.Match[str]) -> str:
+        return f"PYEDMCL_{word[0]}" if word[0] in FUNCTIONS else f"p.{word[0]}"
+
+    return re.sub(r"[A-Za-z_]\w*", said, formula)
+
+
+# How the kernels of an exported text are called: what the SPEC says, or the formulas of all launches.
+
+
+Entries = Mapping[str, Sequence[Slot]]
+
+
+def usages_of(spec: KernelSpec, values: Mapping[str, Any], entries: Entries) -> dict[str, Usage]:
+    """Entry point to its usage.
+
+    Parameters
+    ----------
+    spec : KernelSpec
+    values : mapping
+        What the text is made for.
+    entries : mapping
+        Entry points of the text to their arguments.
+    """
+    if spec.usage is not None:
+        return {spec.name: spec.usage(values)}
+    return {entry: _of_launch(spec.name, entry, spec.launch(entry, values), slots) for entry, slots in entries.items()}
+
+
+def _of_launch(kernel: str, entry: str, launch: Launch, slots: Sequence[Slot]) -> Usage:
+    meanings = {slot.name: argument_meaning(kernel, entry, slot.name) for slot in slots}
+    work_items = launch.work_items
+    if launch.local_size is None:
+        work_items = (f"round_up({work_items[0]}, 64)", *work_items[1:])
+    return Usage(
+        problem={name: meanings[name] if name in meanings else FREE[name] for name in sorted(launch.names)},
+        derived={}, meanings=meanings, elements=launch.elements, work_items=work_items, local_size=launch.local_size,
+    )  # fmt: skip
+
+
+# Devices that need not be at hand: descriptions that are enough for default parameters and quirks.
+
+
+_GIB = 1 << 30
+_GPU = DeviceInfo(
+    id="0:0", name="offline", vendor="", platform="", version="", driver="", kind="gpu", runtime="other",
+    compute_units=64, max_work_group=1024, clock_mhz=1000, local_bytes=64 << 10, global_bytes=16 * _GIB,
+    max_alloc_bytes=4 * _GIB, fp64=True, fp16=False, subgroups=False, opencl_c="OpenCL C 1.2",
+)  # fmt: skip
+_AMD = replace(_GPU, runtime="amd")
+_INTEL = replace(_GPU, runtime="intel-gpu", name="")
+
+#: Target to what is known of it. AMD's are named as its compiler names them, Intel's by their architecture.
+TARGETS: dict[str, DeviceInfo] = {
+    "gfx90a": _AMD, "gfx942": _AMD, "gfx1100": _AMD, "gfx1201": _AMD,
+    "Gen9": _INTEL, "Xe-LP": replace(_INTEL, fp64=False), "Xe-HPG": replace(_INTEL, fp64=False),
+    "Xe-HPC": replace(_INTEL, name="Intel(R) Data Center GPU Max 1550"),
+    "nvidia": replace(_GPU, runtime="nvidia", local_bytes=48 << 10, name="an NVIDIA GPU"),
+    "amd": replace(_AMD, name="an AMD GPU"), "intel-gpu": replace(_INTEL, name="an Intel GPU"),
+    "cpu": replace(_GPU, kind="cpu", runtime="intel-cpu", name="a processor", max_work_group=8192, compute_units=8),
+}  # fmt: skip
+
+
+def info_of(device: str | None, target: str | None = None) -> DeviceInfo:
+    """What is known of a target, or of the device that a request names.
+
+    A request for a device that is not there stands for the target of the same name, if there is one.
+
+    Raises
+    ------
+    InputError
+        There is no such target.
+    DeviceNotFoundError
+        There is neither such a device nor a target.
+    """
+    targets = {name.lower(): info for name, info in TARGETS.items()}
+    if target is not None:
+        if not isinstance(target, str) or target.lower() not in targets:
+            raise InputError(f"target={shown(target)}: one of {', '.join(TARGETS)} is needed")
+        return targets[target.lower()]
+    try:
+        return select.select(device).device
+    except DeviceNotFoundError:
+        if device is None or device.strip().lower() not in targets:
+            raise
+        return targets[device.strip().lower()]
+
+
+# An executor that computes nothing: engines show on it what they would build on a device that is not at hand.
+
+
+class DryBuffer:
+    """Memory that is not there."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self.itemsize = 0
+
+    def release(self) -> None:
+        """Nothing."""
+
+
+class _DryEvent:
+    seconds = 0.0  # as of drivers that report none: a second would have launches split until each does one unit of work
+
+    def wait(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class _DryKernel:
+    name: str
+    slots: tuple[Slot, ...]
+
+
+class _DryProgram:
+    def kernel(self, name: str, slots: Sequence[Slot]) -> _DryKernel:
+        return _DryKernel(name, tuple(slots))
+
+
+class _DryMemory:
+    held = peak = 0
+
+
+class DryExecutor:
+    """An executor (:class:`pyedmcl.device.executor.Executor`) that computes nothing: all that it returns is zero.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+        The device that it stands for.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info, self.memory = info, _DryMemory()
+        self.sets = BufferSets(-1, MemoryUse())
+
+    def unmeasured(self) -> DryExecutor:
+        return self
+
+    def build(self, source: str, options: Sequence[str] = ()) -> _DryProgram:
+        return _DryProgram()
+
+    def build_ahead(self, sources: Sequence[str], options: Sequence[str] = ()) -> None:
+        pass
+
+    def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
+        return True
+
+    def settle(self) -> None:
+        """Nothing is compiled."""
+
+    def allocate(self, nbytes: int) -> DryBuffer:
+        return DryBuffer(max(int(nbytes), 1))
+
+    def upload(self, array: np.ndarray[Any, Any], into: Buffer | None = None, offset: int = 0) -> Buffer:
+        return into or DryBuffer(offset + array.nbytes)
+
+    def download(self, buffer: Buffer, into: np.ndarray[Any, Any], offset: int = 0) -> np.ndarray[Any, Any]:
+        into[...] = 0
+        return into
+
+    def join(self, buffers: Sequence[Buffer]) -> None:
+        """Buffers that hold nothing lie nowhere."""
+
+    def reaches(self, context: Any) -> bool:
+        return False
+
+    def borrow(self, memory: Any, nbytes: int) -> DryBuffer:
+        return DryBuffer(nbytes)
+
+    def launch(
+        self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
+    ) -> _DryEvent:
+        check(kernel.name, kernel.slots, arguments)
+        return _DryEvent()
+
+    def follow(self, queue: Any) -> None:
+        """Nothing is queued."""
+
+    def finish(self) -> None:
+        """Nothing is queued."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+# Specialisation and parameters of a kernel for a device, as the engines would choose them.
+
+
+Given = dict[str, Any]
+_MOST = 1_000_000
+# Kernels that ask for parameters before they run, and are then launched until something is found, which takes long on a
+# device that finds nothing; with the values that they decide while they run.
+_ASKED_FIRST: Mapping[str, Mapping[str, Any]] = {"recurrence_ranks": {"per_column": False}}
+# What is unrolled in a text must not make it endless.
+_LARGEST = {"E": 100, "k": 1000, "m": 100, "n_radii": 1000}
+#: Kernels of which nothing is tuned, and that no tuning problem launches.
+UNTUNED: Mapping[str, Mapping[str, Any]] = {
+    "compact": maps.VALUES,
+    "deliver": {"dtype": "float32"},
+    "highest": {"dtype": "float32"},
+    "recurrence_finish": {"wg": 128},
+    "recurrence_batch": {
+        "m": 3, "metric": "euclidean", "dtype": "float32", "strict": True, "corridor": False, "symmetric": True,
+        "screened": False, "embedded": False, "lanes": 1, "wg": 128,
+    },
+    "waves": maps.WAVES_VALUES,
+    "window_knn": {"E": 3, "tau": 1, "k": 4, "lanes": 1, "dtype": "float32"},
+}  # fmt: skip
+
+
+def values_for(kernel: str, given: Mapping[str, Any], info: DeviceInfo) -> dict[str, Any]:
+    """All values of a kernel's text.
+
+    Parameters
+    ----------
+    kernel : str
+    given : mapping
+        What the caller wants; the rest is as the engines have it for a usual problem.
+    info : DeviceInfo
+
+    Raises
+    ------
+    InputError
+        A name that the kernel does not know, or values that contradict each other.
+    """
+    maker = _MAKERS.get(kernel)
+    if maker is not None:
+        return maker(info, dict(given))
+    values = dict(usual_values(info, kernel)[kernel])
+    _take(kernel, values, dict(given))
+    return values
+
+
+def usual_values(info: DeviceInfo, *kernels: str) -> dict[str, dict[str, Any]]:
+    """Kernel to the values of a usual problem, for some kernels or all.
+
+    Engines run these problems on an executor that computes nothing, which shows what they build. Of what several
+    problems build, the first counts.
+    """
+    values_of: dict[str, dict[str, Any]] = {}
+    for name in names():
+        if kernels and set(kernels) <= set(values_of):
+            break
+        with noting() as noted, source.watching() as questions:
+            for case in problem(name).cases("rapid", info)[:1]:
+                _run(name, DryExecutor(info), case)
+        if name in _ASKED_FIRST:
+            noted += [(q.spec, {**_ASKED_FIRST[name], **q.specialisation, **q.choice.parameters})
+                      for q in questions.values()]  # fmt: skip
+        for built, values in noted:
+            if built.name == name:  # what the kernel's own problem asks for comes before what others need of it
+                values_of[name] = values
+                break
+        for built, values in noted:
+            values_of.setdefault(built.name, values)
+    for name, fixed in UNTUNED.items():
+        values_of.setdefault(name, dict(fixed))
+    lacking = sorted(set(kernels) - set(values_of))
+    if lacking:
+        raise InputError(f"kernel={shown(lacking[0])}: one of {', '.join(sorted(values_of))} is needed")
+    return values_of
+
+
+def _run(name: str, executor: DryExecutor, case: TuningCase) -> None:
+    with problem(name).open(executor, case) as go:
+        if name not in _ASKED_FIRST:
+            go()
+
+
+def _take(kernel: str, values: Given, given: Given) -> None:
+    """Put what is given in the place of usual values; of a name that there is none of, InputError."""
+    unknown = [name for name in given if name not in values]
+    if unknown:
+        raise InputError(f"{unknown[0]}={shown(given[unknown[0]])}: kernel {kernel} has no such value; "
+                         f"there are {', '.join(values)}")  # fmt: skip
+    tried = {tunable.name: tunable.values for tunable in spec(kernel).tunables}
+    for name, value in given.items():
+        usual = values[name]
+        if type(value) is not type(usual):
+            raise InputError(f"{name}={shown(value)}: kernel {kernel} needs a value like {usual!r}")
+        if name in tried and value not in tried[name]:
+            raise InputError(f"{name}={shown(value)}: kernel {kernel} knows {', '.join(map(str, tried[name]))}")
+        if name in _LARGEST:
+            _whole(name, value)
+        if isinstance(value, int) and not -1 <= value <= _MOST:
+            raise InputError(f"{name}={shown(value)}: kernel {kernel} needs a number up to {_MOST:,}")
+        values[name] = value
+
+
+def _chosen(
+    kernel: KernelSpec, specialisation: Given, info: DeviceInfo, given: Given, sizes: Mapping[str, int]
+) -> Given:
+    """Tuned parameters, less those that are given."""
+    chosen = dict(parameters(kernel, specialisation, info, sizes).parameters)
+    mine = {name: given.pop(name) for name in list(given) if name in chosen}
+    _take(kernel.name, chosen, mine)
+    return chosen
+
+
+def _knn(info: DeviceInfo, given: Given) -> Given:
+    E = given.pop("E", 3)
+    dims = tuple(sorted({_whole("E", each) for each in (E if isinstance(E, (list, tuple)) else [E])}))
+    if not dims:
+        raise InputError(f"E={shown(E)}: at least one dimension is needed")
+    k = given.pop("k", None)
+    counts = tuple(dim + 1 if k is None else _whole("k", k) for dim in dims)
+    tau, dtype = _whole("tau", given.pop("tau", 1)), _dtype(given, info)
+    rows = _whole("rows", given.pop("rows", 2000))
+    emit, masked = given.pop("emit", "neighbours"), given.pop("masked", False)
+    if not isinstance(emit, str) or emit not in ("neighbours", "weights"):
+        raise InputError(f"emit={shown(emit)}: neighbours or weights is needed")
+    search = SearchProblem(dims, counts, tau, 0, 0, rows, rows, dtype)
+    specialisation = {"dtype": dtype, "dims": dims, "tau": tau, "simplexes": search.simplexes}
+    chosen = _chosen(spec("knn"), specialisation, info, given, {"rows": rows, "library": rows})
+    values = KnnPass(search, emit, with_enough_groups(chosen, search)).values(bool(masked))
+    _take("knn", values, given)
+    return values
+
+
+def _lookup(info: DeviceInfo, given: Given) -> Given:
+    k, dtype = _whole("k", given.pop("k", 4)), _dtype(given, info)
+    rows, targets = (_whole(name, given.pop(name, usual)) for name, usual in (("rows", 2000), ("targets", 1000)))
+    values: Given = {"k": k, "dtype": dtype, "gaps": False, "stage_rows": 0, "table_tile": 1,
+                     "narrow_rows": False, "precision": "full", "local_sums": 0}  # fmt: skip
+    sizes = {"rows": rows, "targets": targets}
+    values |= _chosen(spec("lookup"), {"dtype": dtype, "k": k, "columns": targets}, info, given, sizes)
+    _take("lookup", values, given)
+    return values
+
+
+def _recurrence(info: DeviceInfo, given: Given) -> Given:
+    exact = given.pop("exact", False)
+    values: Given = {
+        "m": 3, "tau": 1, "metric": "euclidean", "dtype": _dtype(given, info), "embedded": False, "exact": bool(exact),
+        "strict": True, "corridor": False, "per_column": False, "second_partner": False, "n_radii": 1,
+    }  # fmt: skip
+    _take("recurrence_bits", values, {name: given.pop(name) for name in list(given) if name in values})
+    for name in ("m", "tau", "n_radii"):
+        _whole(name, values[name])
+    metric_named(values["metric"])
+    values["limits_per_radius"] = (2 if values["exact"] else 1) * (2 if values["corridor"] else 1)
+    values["coordinates"] = values["m"] if values["embedded"] else 1
+    values |= _chosen(spec("recurrence_bits"), values, info, given, {"rows": 10_000, "columns_of_matrix": 10_000})
+    _take("recurrence_bits", values, given)
+    if not staging_fits(values, info):
+        values["staged"] = False
+    return values
+
+
+_MAKERS: dict[str, Callable[[DeviceInfo, Given], Given]] = {
+    "knn": _knn, "lookup": _lookup, "recurrence_bits": _recurrence,
+}  # fmt: skip
+
+
+def _whole(name: str, value: Any) -> int:
+    most = _LARGEST.get(name, _MOST)
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 1 <= value <= most:
+        raise InputError(f"{name}={shown(value)}: a whole number from 1 to {most:,} is needed")
+    return int(value)
+
+
+def _dtype(given: Given, info: DeviceInfo) -> str:
+    dtype = given.pop("dtype", "float32")
+    if not isinstance(dtype, str) or dtype not in ("float32", "float64"):
+        raise InputError(f"dtype={shown(dtype)}: float32 or float64 is needed")
+    if dtype == "float64" and not info.fp64:
+        raise InputError(f"dtype='float64': {info.name or 'the target'} has no double precision")
+    return str(dtype)
+
 
 LICENCE = "Apache-2.0"
 FORMULAS = ("integers; / leaves the remainder out; ceil_div, round_up, min, max, odd(a) = a | 1, "
@@ -185,14 +602,14 @@ def kernel_source(
     named = {"E": E, "tau": tau, "k": k, "dtype": dtype}
     values |= {name: value for name, value in named.items() if value is not None}
     info = info_of(device, target)
-    with parameter_source.mode(tune):
+    with source.mode(tune):
         return of_values(kernel, values_for(kernel, values, info), info, target)
 
 
 def every_source(device: str | None = None, target: str | None = None) -> Iterator[KernelSource]:
     """A text of each kernel, as a usual problem has it, but for those that need a precision that the device lacks."""
     info = info_of(device, target)
-    with parameter_source.mode("cached"):
+    with source.mode("cached"):
         values_of = usual_values(info)
         for kernel in sorted(values_of):
             with contextlib.suppress(NoDoubleError):

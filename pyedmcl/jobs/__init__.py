@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from .blocks import default_block_rows
-from .manifest import Manifest
-from .opening import open_store
-from .store import XmapStore
+from .blocks import Manifest, default_block_rows
+from .store import XmapStore, open_store
 
 __all__ = ["Manifest", "XmapStore", "default_block_rows", "open_store"]

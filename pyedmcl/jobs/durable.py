@@ -1,4 +1,4 @@
-"""What survives whatever kills the process: a journal, a lease for one writer; files by :mod:`pyedmcl.files`."""
+"""What survives whatever kills the process: a journal, a lease for one writer; files by :mod:`pyedmcl.atomic_files`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError
-from ..files import (
+from ..atomic_files import (
     NOT_OFFERED,
     PRIVATE_PREFIX,
     TEMPORARY_PREFIX,
@@ -30,7 +29,8 @@ from ..files import (
     write_failure,
     write_file,
 )
-from ..processes import runs
+from ..config import runs
+from ..errors import StoreError
 
 if sys.platform == "win32":
     import msvcrt

@@ -1,43 +1,124 @@
-"""The folder of a store: what is ours in it, and what belongs where.
-
-A Zarr v3 group::
-
-    zarr.json            group; attributes: names, targets where these are other series, pyedmcl (the manifest)
-    rho/zarr.json        N x N, or N x targets; one chunk = one block of library rows x all targets
-    rho/c.<block>.0      chunks
-    rho/c.<block>.npy    instead of them, where the strongest pairs were kept only: edges of a block of library rows
-    rho/blocks.jsonl     journal: one line per finished block (in here since Zarr readers list the group's folder
-                         and warn of names that they do not know)
-    rho/tuning.json      tuned parameters that the first run was given; a later one takes them again
-    rho/searched.json    which searches found the neighbours, why, and how good they were; only where they can differ
-    E/zarr.json, E/c.0   the E of each target, once known
-    .pyedmcl-*           lock and temporary files of a run, claims of those who share a store
-
-While several processes write it, each has files of its own, which the last one puts in the places above::
-
-    rho/journals/<id>.jsonl   journal of a process; its lines also hold host, device, and searches
-    rho/tuning/<digest>.json  a tuned parameter's question and answer, by the first process that asked
-
-Every file has a SHA-256: chunks in the journal, the manifest and the records (:mod:`.records`) within themselves, E in
-its description. The descriptions of arrays follow from the manifest.
-"""
+"""The folder of a store: its files, and its arrays in chunks."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
-from ..errors import StoreError, StoreForeignError, StoreMismatchError, warn
-from . import durable, records, zarr3
-from .manifest import FORMATS, KIND, RECTANGULAR, Manifest, mismatch
-from .ownership import require_plain
-from .records import SEARCHED, TUNING, DamagedError, digest_of, read_json
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError, warn
+from . import durable
+from . import records as zarr3
+from .blocks import FORMATS, KIND, RECTANGULAR, Manifest, mismatch
+from .records import SEARCHED, TUNING, DamagedError, digest_of, read_json, require_plain
+
+# What a block of a store is as bytes: rows of a matrix, or the edges that were kept of them.
+
+
+def edge_dtype(rho: Any) -> np.dtype[Any]:
+    """Type of an array of edges: positions of library and target, and their ``rho`` of a type."""
+    return np.dtype([("library", "<i4"), ("target", "<i4"), ("rho", np.dtype(rho).newbyteorder("<"))])
+
+
+class Chunks(Protocol):
+    """How blocks of a store become files."""
+
+    def name(self, block: int) -> str:
+        """Name of a block's file."""
+
+    def pack(self, content: Any, begin: int, end: int) -> tuple[memoryview, dict[str, Any]]:
+        """Bytes of what the libraries ``begin`` to ``end - 1`` gave, and what the journal tells of them.
+
+        Raises
+        ------
+        InputError
+            Shape or type do not fit.
+        """
+
+    def size(self, entry: Mapping[str, Any]) -> int:
+        """Bytes of a block with such an entry in the journal."""
+
+
+def chunks_of(manifest: Manifest) -> Chunks:
+    """How blocks of a store with such a manifest become files."""
+    return RowChunks(manifest) if manifest.keep is None else EdgeChunks(manifest)
+
+
+class RowChunks:
+    """Rows of the matrix, as chunks of a Zarr array, all of one size."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._rows, self._n, self._dtype = manifest.block_rows, manifest.shape[1], manifest.dtype
+
+    def name(self, block: int) -> str:
+        return zarr3.chunk_name(block, 0)
+
+    def pack(self, content: Any, begin: int, end: int) -> tuple[memoryview, dict[str, Any]]:
+        data = zarr3.checked_rows(content, (end - begin, self._n), self._dtype)
+        return zarr3.chunk_bytes(data, self._rows, self._dtype), {}
+
+    def size(self, entry: Mapping[str, Any]) -> int:
+        return self._rows * self._n * zarr3.DTYPES[self._dtype].itemsize
+
+
+class EdgeChunks:
+    """Kept edges, as NPY files of one structured array each: any NumPy reads them, and their bytes follow from them."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._dtype = edge_dtype(manifest.dtype)
+        self._n = manifest.shape[1]
+
+    def name(self, block: int) -> str:
+        return zarr3.chunk_name(block) + ".npy"
+
+    def pack(self, content: Any, begin: int, end: int) -> tuple[memoryview, dict[str, Any]]:
+        edges = np.asarray(content)
+        if edges.dtype != self._dtype or edges.ndim != 1:
+            raise InputError(f"edges are a list of {self._dtype}, got {edges.dtype} {edges.shape}")
+        held = io.BytesIO()
+        np.lib.format.write_array(held, edges, (1, 0), allow_pickle=False)
+        return held.getbuffer(), {"bytes": held.getbuffer().nbytes, "edges": len(edges)}
+
+    def size(self, entry: Mapping[str, Any]) -> int:
+        held = entry.get("bytes")
+        return held if isinstance(held, int) else -1
+
+    def unpack(self, data: bytes) -> NDArray[Any]:
+        """Edges of a block's file, whose bytes are what was once written."""
+        edges: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+        return edges
+
+
+# A Zarr v3 group::
+#
+#     zarr.json            group; attributes: names, targets where these are other series, pyedmcl (the manifest)
+#     rho/zarr.json        N x N, or N x targets; one chunk = one block of library rows x all targets
+#     rho/c.<block>.0      chunks
+#     rho/c.<block>.npy    instead of them, where the strongest pairs were kept only: edges of a block of library rows
+#     rho/blocks.jsonl     journal: one line per finished block (in here since Zarr readers list the group's folder
+#                          and warn of names that they do not know)
+#     rho/tuning.json      tuned parameters that the first run was given; a later one takes them again
+#     rho/searched.json    which searches found the neighbours, why, and how good they were; only where they can differ
+#     E/zarr.json, E/c.0   the E of each target, once known
+#     .pyedmcl-*           lock and temporary files of a run, claims of those who share a store
+#
+# While several processes write it, each has files of its own, which the last one puts in the places above::
+#
+#     rho/journals/<id>.jsonl   journal of a process; its lines also hold host, device, and searches
+#     rho/tuning/<digest>.json  a tuned parameter's question and answer, by the first process that asked
+#
+# Every file has a SHA-256: chunks in the journal, the manifest and the records (:mod:`.records`) within themselves, E
+# in its description. The descriptions of arrays follow from the manifest.
+
 
 JOURNAL = "blocks.jsonl"
 JOURNALS = "journals"
@@ -158,7 +239,7 @@ _CONTENT = re.compile(rf"c\.\d+(\.0|\.npy)?|{'|'.join(map(re.escape, (zarr3.META
 
 def remove_joined(rho: Path) -> None:
     """Remove what joined runs kept apart in the folder of rho, and nothing else that lies there."""
-    for name, ours in ((JOURNALS, _is_journal), (records.ANSWERS, records.is_answer)):
+    for name, ours in ((JOURNALS, _is_journal), (zarr3.ANSWERS, zarr3.is_answer)):
         remove_folder(rho / name, ours)
 
 
@@ -187,12 +268,12 @@ def journals(path: Path) -> list[Path]:
 
 def is_joined(path: Path) -> bool:
     """Whether joined runs keep files of their own there."""
-    return os.path.isdir(path / "rho" / JOURNALS) or os.path.isdir(path / "rho" / records.ANSWERS)
+    return os.path.isdir(path / "rho" / JOURNALS) or os.path.isdir(path / "rho" / zarr3.ANSWERS)
 
 
 def remove_temporaries(path: Path) -> None:
     """Clear what killed writers left, where nobody else writes."""
-    for folder in (path, path / "rho", path / "rho" / JOURNALS, path / "rho" / records.ANSWERS, path / "E"):
+    for folder in (path, path / "rho", path / "rho" / JOURNALS, path / "rho" / zarr3.ANSWERS, path / "E"):
         durable.remove_temporaries(folder)
 
 

@@ -12,16 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ..atomic_files import temporary_name
 from ..errors import StoreError, StoreForeignError
-from ..files import temporary_name
 from . import layout
-from .kept import STEPS, entries_of_steps, said_of_step, steps_of
-from .ownership import IDENTITY, read_identity
-from .parts import blocks_in, entries_in
-from .records import DamagedError
-from .shared import stage_blocks
+from .claims import FOLDER, Holder, Watch
+from .records import IDENTITY, DamagedError, read_identity
+from .sharing import blocks_in, entries_in, stage_blocks
+from .steps import STEPS, entries_of_steps, said_of_step, steps_of
 from .store import XmapStore
-from .watch import FOLDER, Holder, Watch
 
 _RECENT = 600.0  # seconds before the last block in which blocks are counted for the rate
 

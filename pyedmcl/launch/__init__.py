@@ -1,1 +1,1 @@
-"""How work is put on a device: pooled memory, staged data, paced launches, progress."""
+"""How work is put on a device: staged data, paced launches, progress, small calls that are repeated."""

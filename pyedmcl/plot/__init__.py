@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .curves import skill_against_E
-from .forecast import predictions
-from .maps import heat_map
+from .curves import predictions, skill_against_E
+from .pairs import heat_map
 
 __all__ = ["heat_map", "predictions", "skill_against_E"]

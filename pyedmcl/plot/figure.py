@@ -1,18 +1,173 @@
-"""Figures without a window system and without a global state, and saving them whole or not at all."""
+"""Figures without a window system, saved whole or not at all: palette, names, and grey PNG files."""
 
 from __future__ import annotations
 
 import functools
 import io
 import os
+import struct
+import textwrap
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import InputError, missing_extra, shown
-from ..files import output_path, writing
-from ..io.style import style, titled, unit_of
+from ..atomic_files import output_path, path_of, writing
+from ..errors import InputError, OutputError, missing_extra, shown
+from ..results.result import style, titled, unit_of
+
+# Grey pictures as PNG files with the standard library alone, written whole or not at all.
+
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_EFFORT = 6  # of the compression: 1 to 9
+
+
+def png_bytes(grey: NDArray[np.uint8]) -> bytes:
+    """An 8-bit grey picture as the bytes of a PNG file (ISO/IEC 15948).
+
+    Parameters
+    ----------
+    grey : ndarray of uint8 (height, width)
+        The first row is the uppermost; 0 is black.
+    """
+    height, width = grey.shape
+    # Each line begins with the number of its filter: 0, none, compresses plots of few shades best.
+    lines = np.zeros((height, width + 1), np.uint8)
+    lines[:, 1:] = grey
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), _EFFORT)), (b"IEND", b""))
+    return _SIGNATURE + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def save_png(grey: NDArray[Any], path: str | os.PathLike[str]) -> Path:
+    """Write a grey picture; a file that is there is replaced once the new one is complete.
+
+    Parameters
+    ----------
+    grey : ndarray of uint8 (height, width)
+    path : path
+        Ends in .png.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    OutputError
+        Another suffix, or no such folder.
+    StoreWriteError
+        The file cannot be written; one that was there is kept.
+    """
+    path = check_png(path)
+    with writing(path, "the picture") as draft:
+        draft.write(png_bytes(np.asarray(grey, np.uint8)))
+    return path
+
+
+def check_png(path: str | os.PathLike[str]) -> Path:
+    """``path`` as a Path. Raises OutputError where it does not end in .png, or there is no such folder."""
+    path = path_of(path)
+    if path.suffix.lower() != ".png":
+        raise OutputError(f"{path}: the pixels are saved as .png; plot(path) draws them with axes in other formats too")
+    return output_path(path)
+
+
+# Colours that stay apart for colour-blind readers and in grey, and legends that stay legible over curves.
+
+
+_LINE = 80  # letters of a line of a legend
+_LEGEND_LINE, _FEW_LINES = 0.16, 3  # inches of such a line; lines that find room in any figure
+_BELOW = 0.5  # inches that tick labels and the label of an axis take
+DARK, MIDDLE, PALE, RED, GREY = "#21526b", "#2a788e", "#9aa5ab", "#d1495b", "#b8b8b8"
+# Of two curves each has a colour and a mark of its own.
+PAIR = ((MIDDLE, "o", "-"), (RED, "s", "--"))
+# Okabe and Ito, https://jfly.uni-koeln.de/color/, without the yellow that white paper swallows.
+_SEVERAL = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000")
+
+
+def several(i: int) -> dict[str, Any]:
+    """Colour and dashes of the i-th of several lines."""
+    return {"color": _SEVERAL[i % len(_SEVERAL)], "linestyle": ("-", "--", ":")[i // len(_SEVERAL) % 3]}
+
+
+def cluster_mark(i: int) -> dict[str, Any]:
+    """Colour and mark of the i-th of several clusters of nodes."""
+    return {"color": _SEVERAL[i % len(_SEVERAL)], "marker": "os^D"[i // len(_SEVERAL) % 4]}
+
+
+def folded(text: str, letters: int) -> str:
+    """A text in lines of at most ``letters`` letters."""
+    return "\n".join(textwrap.fill(line, letters) for line in text.split("\n"))
+
+
+def legend(ax: Any, **options: Any) -> None:
+    """A small legend below the axes, where it covers no data, and for which the figure grows.
+
+    With ``options`` it lies within the axes, on a pale ground.
+    """
+    if options or style().ax is not None:
+        ax.legend(**{"fontsize": 8, "loc": "best", "framealpha": 0.85, "edgecolor": "none", **options})
+        return
+    from matplotlib.transforms import ScaledTranslation
+
+    drawn, said = ax.get_legend_handles_labels()
+    labels = [folded(label, _LINE - 6) for label in said]
+    columns = max(min(len(labels), _LINE // (max(map(len, said), default=0) + 6)), 1)
+    below = ax.transAxes + ScaledTranslation(0, -_BELOW, ax.figure.dpi_scale_trans)
+    ax.legend(drawn, labels, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, borderaxespad=0,
+              frameon=False, ncols=columns)  # fmt: skip
+    # Without this a long legend takes its room from the curves. A part of a figure cannot grow.
+    if style().figsize is None and hasattr(ax.figure, "set_figheight"):
+        lines = sum(label.count("\n") + 1 for label in labels) / columns
+        ax.figure.set_figheight(ax.figure.get_figheight() + _LEGEND_LINE * max(lines - _FEW_LINES, 0))
+
+
+def legend_above(ax: Any) -> None:
+    """A legend in one line between the title and the curves, which it cannot cover."""
+    entries = len(ax.get_legend_handles_labels()[0])
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.3, "frameon": False}
+    ax.legend(fontsize=8, ncols=max(entries, 1), **place)
+
+
+def whole_steps(axis: Any, most: int = 12) -> None:
+    """Ticks at integers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=most, integer=True, min_n_ticks=1))
+
+
+# Names of series that are too long for a picture, shortened so that they still differ.
+
+
+_MARK = "…"
+_BEFORE = 3  # letters before the first that differs
+
+
+def short_names(names: Sequence[str], letters: int) -> list[str]:
+    """Names of at most ``letters``: cut at their ends, or, where several then read alike, before they differ."""
+    shortened = [name if len(name) <= letters else name[: letters - 1] + _MARK for name in names]
+    for text in {text for text in shortened if shortened.count(text) > 1}:
+        alike = [place for place, own in enumerate(shortened) if own == text]
+        first, last = min(names[place] for place in alike), max(names[place] for place in alike)
+        same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        head = letters // 4
+        begin = max(same - _BEFORE, head)
+        for place in alike:
+            tail = names[place][begin:]
+            room = letters - head - 1
+            tail = tail if len(tail) <= room else tail[: room - 1] + _MARK
+            shortened[place] = names[place][:head] + _MARK + tail
+    return shortened
+
 
 FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
 

@@ -1,1 +1,1 @@
-"""Recurrence analysis: line histograms by divide and recombine, and the measures that follow from them."""
+"""Recurrence quantification: counts of lines in a matrix that is never held, and measures computed from them."""

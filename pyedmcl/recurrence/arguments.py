@@ -1,18 +1,344 @@
-"""Checks of what the recurrence functions are given: each wrong argument is named, with what is allowed."""
+"""Arguments of the recurrence functions: metrics, conventions, and units of radii."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import arguments as shared
-from ..data.arguments import precision, reporter
-from ..errors import InputError, RecurrenceWarning, warn
-from .conventions import Convention
+from .. import arguments
+from ..arguments import choice, precision, reporter
+from ..errors import InputError, RecurrenceWarning, shown, warn
+from ..series.scaling import exponents
+
+# The distance metrics, a row each. Whatever depends on the metric is derived from this table.
+#
+# The difference of two points in a coordinate gives a *term*, and the terms of all coordinates are *joined*, in
+# ascending order, to one number. That number is compared with a *limit*; no root is taken. Each step is rounded on its
+# own.
+#
+# To add a metric: a row here; the macros of the same name in ``clkernels/metric.clh`` (and ``tuning/rekey.py``, since
+# these belong to the text of kernels whose parameters stay good); its NumPy function among those of
+# ``pyedmcl/reference/recurrence.py``, which the tests compare with; its line in ``docs/recurrence.md``.
+
+
+Floats = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes
+    ----------
+    name : str
+        What users and ``clkernels/metric.clh`` call it.
+    meaning : str
+        The distance, in words.
+    term : callable
+        Difference in a coordinate -> its term, not negative.
+    join : ufunc
+        How terms become one number: ``np.add`` or ``np.maximum``.
+    limit_of, radius_of : callable
+        From a radius to what is compared, and back; for numbers and arrays of either precision.
+    degree : int
+        Where all coordinates are multiplied by c, what is compared is multiplied by ``c**degree``.
+    spread : callable
+        Number of coordinates n -> an upper bound of ``compared ** (1 / degree)`` of two points that are at most 1
+        apart in each coordinate: how errors of coordinates add up.
+    aliases : tuple of str
+        What other packages call it, in small letters.
+    prepare : callable or None
+        Points (n, coordinates) in float64 -> the points that are compared instead; NaN where there is none, which
+        counts as a gap.
+    """
+
+    name: str
+    meaning: str
+    term: Callable[[Any], Any]
+    join: np.ufunc
+    limit_of: Callable[[Any], Any]
+    radius_of: Callable[[Any], Any]
+    degree: int
+    spread: Callable[[int], float]
+    aliases: tuple[str, ...] = ()
+    prepare: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+
+    def compared(self, differences: Iterable[Floats]) -> Floats:
+        """What is compared with a limit, given the differences in each coordinate; the bits that kernels find."""
+        with np.errstate(over="ignore", under="ignore"):
+            joined: Floats = functools.reduce(self.join, map(self.term, differences))
+        return joined
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return metric_named, (self.name,)  # its functions do not travel to another process
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _directions(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Points divided by their length; NaN where that is 0."""
+    largest = np.abs(points).max(axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):  # of gaps
+        near_one = np.ldexp(points, -np.frexp(largest)[1])  # squares neither overflow nor vanish
+        squares = functools.reduce(np.add, (column * column for column in near_one.T))
+        directions: NDArray[np.float64] = near_one / np.sqrt(squares)[:, None]
+    return directions
+
+
+_ROWS = (
+    Metric(
+        name="euclidean", meaning="root of the sum of squares",
+        term=lambda difference: difference * difference, join=np.add,
+        limit_of=lambda radius: radius * radius, radius_of=np.sqrt, degree=2, spread=math.sqrt,
+        aliases=("l2", "euclideanmetric", "euclidean norm"),
+    ),
+    Metric(
+        name="maximum", meaning="largest magnitude",
+        term=np.abs, join=np.maximum,
+        limit_of=_same, radius_of=_same, degree=1, spread=lambda n: 1.0,
+        aliases=("chebyshev", "linf", "inf", "maximummetric", "supremum", "maxnorm", "maximum norm", "max", "sup"),
+    ),
+    Metric(
+        name="manhattan", meaning="sum of magnitudes",
+        term=np.abs, join=np.add,
+        limit_of=_same, radius_of=_same, degree=1, spread=float,
+        aliases=("cityblock", "taxicab", "l1", "taxicabmetric"),
+    ),
+    Metric(
+        name="cosine", meaning="1 - cosine of the angle between the points",
+        term=lambda difference: difference * difference, join=np.add,
+        limit_of=lambda radius: 2 * radius, radius_of=lambda limit: limit / 2, degree=2, spread=math.sqrt,
+        aliases=("cosinedist",), prepare=_directions,
+    ),
+)  # fmt: skip
+METRICS = {metric.name: metric for metric in _ROWS}
+
+
+def metric_named(value: object, argument: str = "metric") -> Metric:
+    """The row called ``value``.
+
+    Raises
+    ------
+    InputError
+        For any other name; those there are, are listed.
+    """
+    if isinstance(value, str) and value in METRICS:
+        return METRICS[value]
+    same = [m.name for m in _ROWS if isinstance(value, str) and value.lower() in m.aliases]
+    hint = f", which is called {same[0]!r} here" if same else ""
+    raise InputError(f"{argument}={shown(value)}{hint}: choose one of {', '.join(map(repr, METRICS))}")
+
+
+# The rules in which tools for recurrence quantification differ, as presets.
+#
+# The tools agree on what a line is and on the formulas; they differ in whether the main diagonal (line of identity) and
+# the Theiler window count, in the threshold at equality, and in what stands in denominators.
+
+
+@dataclass(frozen=True)
+class Convention:
+    """The rules of one family of tools.
+
+    Attributes
+    ----------
+    name : str
+    strict : bool
+        Recurrent is d < r; else d <= r.
+    theiler_everywhere : bool
+        The Theiler window is left out of points, vertical and white lines too; else of diagonal lines only.
+    has_theiler : bool
+        There is a Theiler window at all. Where not, the main diagonal always is a diagonal line, but not the longest.
+    rate_over : str
+        Denominator of the recurrence rate: "all" cells; those "outside" the Theiler window, but all of them in cross
+        recurrence, where a window is the exception; or "always outside".
+    longest_from_minimum : bool
+        Longest diagonal lines shorter than lmin are no lines (0); else the longest line of any length.
+    white_borders : bool
+        White vertical runs that touch the border of the matrix are lines.
+    columns : str
+        Whose points the columns stand for in cross recurrence, "x" or "y": vertical lines stay at one of them.
+    cross_theiler : int
+        The Theiler window of cross recurrence where none is asked for; that of one series is 1.
+    mean_of_pairs : bool
+        The mean distance of one series is that of different points; else each point's distance to itself counts, too.
+    over_none : mapping
+        Short names of measures to their value where there is nothing to compute them from; NaN for all others.
+    """
+
+    name: str
+    strict: bool
+    theiler_everywhere: bool
+    has_theiler: bool
+    rate_over: str
+    longest_from_minimum: bool
+    white_borders: bool
+    columns: str
+    cross_theiler: int = 0
+    mean_of_pairs: bool = True
+    over_none: Mapping[str, float] = field(default_factory=dict)
+
+    def none(self, measure: str) -> float:
+        """What a measure is over no lines."""
+        return self.over_none.get(measure, math.nan)
+
+    def outside(self, symmetric: bool) -> bool:
+        """Whether the recurrence rate divides by the cells outside the Theiler window."""
+        return self.rate_over == "always outside" or (self.rate_over == "outside" and symmetric)
+
+
+CONVENTIONS = {
+    c.name: c
+    for c in (
+        Convention(
+            "pyrqa", True, False, True, "all", False, True, "x", cross_theiler=1,
+            over_none={"ENTR": 0.0, "VENTR": 0.0, "WENTR": 0.0},
+        ),
+        Convention("accrqa", False, False, False, "all", False, False, "x"),
+        Convention(
+            "recurrenceanalysis", False, True, True, "outside", True, False, "y",
+            over_none={"DET": 0.0, "L": 0.0, "LAM": 0.0, "TT": 0.0, "W": 0.0},
+        ),
+        Convention("crqa", False, True, True, "all", True, False, "x", mean_of_pairs=False, over_none={"L": 0.0}),
+        Convention(
+            "crqa-2.1", False, True, True, "always outside", True, False, "x", mean_of_pairs=False,
+            over_none={"L": 0.0},
+        ),
+    )
+}
+
+
+def convention_named(name: object) -> Convention:
+    """The preset called ``name``.
+
+    Raises
+    ------
+    InputError
+        For any other name; those there are, are listed.
+    """
+    convention = CONVENTIONS.get(name) if isinstance(name, str) else None
+    if convention is None:
+        raise InputError(f"convention={shown(name)}: choose one of {', '.join(map(repr, CONVENTIONS))}")
+    return convention
+
+
+# Series on a common scale, and radii in other units than that of the data: the one place for both rules.
+#
+# ``normalize`` changes each column of a series by itself, x and y apart, before anything else is done with it. Then a
+# radius may be given as a multiple of the spread of what is compared. Standard deviations divide by the number of
+# values (ddof = 0); values that are missing do not count.
+
+
+Doubles = NDArray[np.float64]
+
+NORMALIZATIONS = ("zscore", "range")
+UNITS = ("data", "std", "range", "max_distance", "mean_distance")
+SEARCHED = ("max_distance", "mean_distance")  # units that follow from all distances
+_SCALED = ("fixed", "corridor")  # thresholds whose numbers are radii
+
+
+class Spread(NamedTuple):
+    """Of series, one for each row: all NaN where a series has no value."""
+
+    mean: Doubles
+    std: Doubles
+    low: Doubles
+    high: Doubles
+
+
+def normalization_named(value: object) -> str | None:
+    """``normalize`` if it is known."""
+    return None if value is None else choice("normalize", value, NORMALIZATIONS)
+
+
+def unit_named(value: object, threshold: str) -> str:
+    """``radius_unit`` if it is known, and if the threshold has a radius that it can scale."""
+    unit = choice("radius_unit", value, UNITS)
+    if unit != "data" and threshold not in _SCALED:
+        raise InputError(
+            f"radius_unit={unit!r} scales a radius, and threshold={threshold!r} has none; leave it out, or choose "
+            "threshold='fixed' or 'corridor'"
+        )
+    return unit
+
+
+def spread(values: NDArray[Any]) -> Spread:
+    """Mean, standard deviation, least and greatest value of each row (series, steps); bit for bit the same for a row
+    whatever stands in others."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        least, greatest = (of.reduce(values, axis=1).astype(np.float64) for of in (np.fmin, np.fmax))
+        exponent = exponents(values)
+        near_one = np.ldexp(np.ascontiguousarray(values, np.float64), -exponent[:, None])
+        present = ~np.isnan(near_one)
+        n = present.sum(axis=1)
+        mean = np.where(present, near_one, 0.0).sum(axis=1) / n
+        off = np.where(present, near_one - mean[:, None], 0.0)
+        std = np.sqrt((off * off).sum(axis=1) / n)
+    constant = least == greatest  # whose mean is rounded, so that some deviation from it may be left
+    return Spread(
+        np.where(constant, least, np.ldexp(mean, exponent)), np.where(constant, 0.0, np.ldexp(std, exponent)),
+        least, greatest,
+    )  # fmt: skip
+
+
+def normalized(values: NDArray[Any], how: str | None) -> NDArray[Any]:
+    """Rows (series, steps) on a common scale: unchanged without ``how``, 0 everywhere for a constant row."""
+    if how is None:
+        return values
+    spreads = spread(values)
+    origin, unit = (spreads.mean, spreads.std) if how == "zscore" else (spreads.low, spreads.high / 2 - spreads.low / 2)
+    exponent = np.frexp(np.where(unit > 0, unit, 1.0))[1][:, None]
+    with np.errstate(invalid="ignore"):  # halves, and powers of two: no difference of extreme numbers overflows
+        off = np.ldexp(values.astype(np.float64) / 2 - origin[:, None] / 2, 1 - exponent)
+        scale = np.ldexp(np.where(unit > 0, unit, 1.0)[:, None], -exponent)
+        out: Doubles = off / scale if how == "zscore" else off / scale / 2
+    return out
+
+
+def spread_in(unit: str, series: Spread) -> Doubles:
+    """The unit of a radius of each row where the columns of a row (rows, columns), of one side or both, are compared:
+    the root of their mean variance, or the largest of their ranges."""
+    if unit == "range":
+        largest: Doubles = 2 * (series.high / 2 - series.low / 2).max(axis=1)
+        return largest
+    exponent = exponents(series.std)
+    near_one = np.ldexp(series.std, -exponent[:, None])
+    roots: Doubles = np.ldexp(np.sqrt((near_one * near_one).sum(axis=1) / series.std.shape[1]), exponent)
+    return roots
+
+
+def required(unit: str, length: float, what: str) -> float:
+    """The length of a unit, if it is one."""
+    if 0 < length < math.inf:
+        return length
+    why = "no two different values" if length == 0 or math.isnan(length) else "values so large that it overflows"
+    raise InputError(
+        f"{what}: radius_unit={unit!r} cannot be used, since there are {why}; give the radius in the unit of the data"
+    )
+
+
+def scaled(radii: list[Any], length: float, name: str = "radius") -> list[Any]:
+    """Radii, or pairs of them, in the unit of the data."""
+    if length == 1.0:
+        return radii
+    pairs = [isinstance(radius, tuple) for radius in radii]
+    out = [
+        tuple(part * length for part in radius) if pair else radius * length
+        for pair, radius in zip(pairs, radii, strict=True)
+    ]
+    for asked, radius in zip(radii, out, strict=True):
+        outer = radius[1] if isinstance(radius, tuple) else radius
+        if not 0 < outer < math.inf and asked != 0:
+            raise InputError(f"{name}={asked!r}: times {length!r}, the unit asked for, it is no radius")
+    return out
+
 
 __all__ = [
     "THRESHOLDS", "correlation_time", "integer", "minimum", "only_alone", "precision", "radii_of", "reporter",
@@ -37,7 +363,7 @@ _MEANING = {
 
 def integer(name: str, value: object, least: int) -> int:
     """``value`` as an int of at least ``least``; the message says what the argument means."""
-    return shared.integer(name, value, least, _MEANING.get(name, ""))
+    return arguments.integer(name, value, least, _MEANING.get(name, ""))
 
 
 def minimum(name: str, value: object) -> int:
@@ -51,8 +377,8 @@ def threshold_named(value: object) -> str:
     if alias == "neighbours":
         return alias
     if alias is not None:
-        raise InputError(f"threshold={shared.shown(value)}, which is called {alias!r} here")
-    return shared.choice("threshold", value, THRESHOLDS)
+        raise InputError(f"threshold={arguments.shown(value)}, which is called {alias!r} here")
+    return arguments.choice("threshold", value, THRESHOLDS)
 
 
 def radii_of(
@@ -84,13 +410,13 @@ def radii_of(
             return [_corridor(items, name)], False
         if not items or any(_items(item) is None for item in items):
             raise InputError(
-                f"{name}={shared.shown(value)}: threshold='corridor' needs a pair (inner, outer), or several pairs"
+                f"{name}={arguments.shown(value)}: threshold='corridor' needs a pair (inner, outer), or several pairs"
             )
         return [_corridor(item, name) for item in items], True
     items = _items(value)
     values: Sequence[object] = [value] if items is None else items
     if not values:
-        raise InputError(f"{name}={shared.shown(value)}: at least one radius is needed")
+        raise InputError(f"{name}={arguments.shown(value)}: at least one radius is needed")
     if threshold == "fixed":
         radii = [_radius(item, name, strict) for item in values]
         for radius in radii:
@@ -112,10 +438,10 @@ def _items(value: object) -> list[Any] | None:
 
 def _radius(value: object, name: str, strict: bool) -> float:
     needed = "a positive, finite number, in the unit of the data,"
-    number = shared.real(name, value, needed, lambda radius: 0 <= radius < math.inf)
+    number = arguments.real(name, value, needed, lambda radius: 0 <= radius < math.inf)
     if strict and not number:
         raise InputError(
-            f"{name}={shared.shown(value)}: {needed} is needed, since d < 0 holds for no pair. For equal codes give "
+            f"{name}={arguments.shown(value)}: {needed} is needed, since d < 0 holds for no pair. For equal codes give "
             f"{name}=0.5, or a convention with d <= radius ('recurrenceanalysis', 'crqa')"
         )
     return number
@@ -123,7 +449,7 @@ def _radius(value: object, name: str, strict: bool) -> float:
 
 def _rate(value: object, name: str) -> float:
     needed = "a number in (0, 1), which threshold='recurrence_rate' takes for the wanted rate,"
-    return shared.real(name, value, needed, lambda rate: 0 < rate < 1)
+    return arguments.real(name, value, needed, lambda rate: 0 < rate < 1)
 
 
 def _neighbours(value: object, name: str) -> int:
@@ -131,7 +457,7 @@ def _neighbours(value: object, name: str) -> int:
         return integer(name, value, 1)
     except InputError:
         raise InputError(
-            f"{name}={shared.shown(value)}: threshold='neighbours' takes the number of neighbours, an integer of at "
+            f"{name}={arguments.shown(value)}: threshold='neighbours' takes the number of neighbours, an integer of at "
             "least 1"
         ) from None
 
@@ -139,10 +465,10 @@ def _neighbours(value: object, name: str) -> int:
 def _corridor(value: Any, name: str) -> tuple[float, float]:
     items = list(value)
     if len(items) != 2:
-        raise InputError(f"{name}={shared.shown(value)}: a corridor is a pair (inner, outer)")
-    inner, outer = (shared.real(name, v, "a pair of finite numbers (inner, outer)") for v in items)
+        raise InputError(f"{name}={arguments.shown(value)}: a corridor is a pair (inner, outer)")
+    inner, outer = (arguments.real(name, v, "a pair of finite numbers (inner, outer)") for v in items)
     if not 0 <= inner < outer < math.inf:
-        raise InputError(f"{name}={shared.shown(value)}: 0 <= inner < outer is needed, both finite")
+        raise InputError(f"{name}={arguments.shown(value)}: 0 <= inner < outer is needed, both finite")
     return inner, outer
 
 
@@ -183,7 +509,7 @@ def window(
         width = 0 if cross else max((correlation_time(one) for one in series), default=1)
     else:
         if isinstance(theiler, str):
-            raise InputError(f"theiler={shared.shown(theiler)}: an integer of at least 0, or 'auto', is needed")
+            raise InputError(f"theiler={arguments.shown(theiler)}: an integer of at least 0, or 'auto', is needed")
         width = integer("theiler", theiler, 0)
     if not convention.has_theiler:
         if width > 1:

@@ -2,35 +2,388 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arguments import choice, shown
-from ..data.call import noticed
-from ..data.columns import some
-from ..errors import InputError, RecurrenceWarning, warn
-from ..jobs.function import public_function
-from ..jobs.sinks import ListSink
-from . import arguments, common, remarks
-from .batch_counts import BatchCounts
-from .batch_labels import Labelled, apart, labelled
-from .batch_problem import BatchProblem
-from .batch_result import RqaBatch
-from .batch_sides import Side, near_one, side_of
-from .categories import coded
-from .common import Device, Options, Progress
-from .metrics import metric_named
-from .points import Embedding, embedding_of, points_of
+from ..arguments import choice, column_names, integer, several, some
+from ..call import noticed
+from ..errors import InputError, ReadingWarning, RecurrenceWarning, need, shown, warn
+from ..jobs.runner import ListSink, public_function
+from ..results.result import Label, Result, brief, common
+from ..series.arrays import to_array
+from ..series.groups import Groups, groups_of, names_columns
+from ..series.number_forms import NotNumericError, numeric_column
+from ..series.series import Series
+from . import arguments, remarks, rqa
+from .arguments import SEARCHED, Convention, Spread, metric_named, minimum, required, scaled, spread_in
+from .batch_counts import BatchCounts, Ints, MeasuresOfMany
+from .batch_problem import BatchProblem, Side, near_one, side_of
+from .measures import MEASURE_LABELS, SHORT_NAMES, RecurrenceResult
+from .points import Embedding, coded, embedding_of, points_of
 from .problem import RqaProblem
+from .rqa import Device, Options, Progress
 from .thresholds import enough_cells, passes_for
-from .units import SEARCHED, Spread, required, scaled, spread_in
 
 if TYPE_CHECKING:
     from ..jobs.runner import Runner
+
+
+# From what users hold many series in to a list of them, and labels that tell them apart.
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Series, and a value of each label for each of them.
+
+    Attributes
+    ----------
+    series : sequence
+        Of arrays (n,) or (n, d); or a single array (series, n).
+    labels : dict of str to tuple
+    what : str
+        The argument that held them.
+    """
+
+    series: Any
+    labels: dict[str, tuple[Any, ...]]
+    what: str
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def names(self) -> Sequence[str]:
+        """How messages call each series."""
+        return Names(self.what, self.labels)
+
+
+class Names(Sequence[str]):
+    """Made when a message needs one."""
+
+    def __init__(self, what: str, labels: Mapping[str, tuple[Any, ...]]) -> None:
+        self._what, self._labels = what, labels
+
+    def __len__(self) -> int:
+        return len(next(iter(self._labels.values())))
+
+    def __getitem__(self, index: Any) -> Any:
+        if index >= len(self):
+            raise IndexError(index)
+        said = ", ".join(f"{name}={values[index]!r}" for name, values in self._labels.items())
+        return f"{self._what} ({said})"
+
+
+def labelled(data: Any, what: str, *, groups: Any = None, columns: Any = None, axis: Any = 0) -> Labelled:
+    """The series that ``data`` holds.
+
+    Parameters
+    ----------
+    data : list or mapping of series, array of two or three dimensions, or pandas DataFrame
+    what : str
+        The argument's name.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Of a frame: columns whose combinations tell series apart. Of a frame or an array (n_steps, n_series) also one
+        label per row.
+    columns : sequence of str, optional
+        Of a frame: columns that hold values; all that ``groups`` does not name by default.
+    axis : int
+        Of an array: the axis of time.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    if hasattr(data, "groupby") and hasattr(data, "columns") and hasattr(data, "iloc"):
+        return _of_frame(data, what, groups, columns)
+    if columns is not None:
+        raise InputError(f"columns={shown(columns)} chooses columns of a DataFrame, and {what} is none")
+    data = apart(data)
+    if isinstance(data, Mapping):
+        _no_groups(groups, what)
+        return _checked(Labelled(list(data.values()), {"series": tuple(data)}, what))
+    if isinstance(data, (list, tuple)):
+        _no_groups(groups, what)
+        return _checked(Labelled(list(data), {"series": tuple(range(len(data)))}, what))
+    return _of_array(data, what, groups, axis)
+
+
+def apart(data: Any) -> Any:
+    """Series that an object holds apart (cells of MATLAB, arrays or groups of pandas); another object as it is."""
+    if hasattr(data, "groups") and hasattr(data, "obj"):
+        return dict(iter(data))
+    if isinstance(data, np.ndarray) and data.dtype.kind == "O" and data.size and isinstance(data.flat[0], np.ndarray):
+        return [np.squeeze(cell) for cell in data.flat]
+    if hasattr(data, "iloc") and getattr(data, "ndim", 0) == 1 and len(data) and isinstance(data.iloc[0], np.ndarray):
+        return dict(zip(data.index.tolist(), data.tolist(), strict=True))
+    return data
+
+
+def _no_groups(groups: Any, what: str) -> None:
+    if groups is not None:
+        raise InputError(
+            f"groups={shown(groups)}: the series of {what} are apart already; give a DataFrame, or an array and a "
+            "label for each of its rows"
+        )
+
+
+def _checked(found: Labelled) -> Labelled:
+    if not len(found):
+        raise InputError(f"{found.what}: there is no series in it")
+    return found
+
+
+def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
+    values = data.values if isinstance(data, Series) else to_array(data, what)
+    if not 1 <= values.ndim <= 3:
+        raise InputError(
+            f"{what}: a list of series, a DataFrame, or an array of one to three dimensions is needed, not "
+            f"{shown(data) if values.ndim == 0 else f'shape {values.shape}'}"
+        )
+    time = integer("axis", axis)
+    if not -values.ndim <= time < values.ndim:
+        raise InputError(f"axis={time}: {what} has {values.ndim} axes")
+    try:
+        values = np.moveaxis(numeric_column(values.reshape(-1)).reshape(values.shape), time, -1)
+    except NotNumericError as reason:
+        raise InputError(f"{what} {reason}. Only numbers can be used") from None
+    shape = values.shape[:-1]
+    if values.ndim == 2 and shape[0] > values.shape[-1] and not isinstance(data, Series):
+        warn(
+            f"{what}: there are more series ({shape[0]:,}) than values of each ({values.shape[-1]:,}). Time runs along "
+            f"axis {time % values.ndim}: if it runs along the other one, say axis={1 - time % 2}",
+            ReadingWarning,
+        )
+    places = list(itertools.product(*map(range, shape)))
+    others = [at for at in range(values.ndim) if at != time % values.ndim]
+    names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]
+    columns = {name: tuple(place[at] if place else 0 for place in places) for at, name in enumerate(names)}
+    table = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
+    if groups is None:
+        return _checked(Labelled(table, columns, what))
+    grouping = groups_of(groups, table.shape[1], what)
+    return _split(list(table), columns, grouping.codes, _by_key(grouping), what)
+
+
+def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
+    keys = several("groups", groups) if groups is not None and not isinstance(groups, Groups) else []
+    held = list(data.columns)
+    levels = [name for name in data.index.names if name is not None]
+    by_name = names_columns(keys, [*held, *levels])
+    chosen = [name for name in held if not (by_name and name in keys)] if columns is None else list(
+        column_names("columns", columns) or []
+    )  # fmt: skip
+    for name in chosen:
+        if name not in held:
+            raise InputError(f"columns={shown(columns)}: {what} has no column {shown(name)}; it has {shown(held)}")
+    values = []
+    for name in chosen:
+        try:
+            values.append(np.asarray(numeric_column(data[name].to_numpy()), np.float64))
+        except NotNumericError as reason:
+            raise InputError(
+                f"{what}: column {name!r} {reason}. Only numbers can be used; choose columns=, or name it in groups="
+            ) from None
+    labels = {"series": tuple(chosen)}
+    if groups is None:
+        return _checked(Labelled(values, labels, what))
+    if by_name:
+        rows = [(data[key] if key in held else data.index.get_level_values(key)).tolist() for key in keys]
+        grouping = groups_of(list(zip(*rows, strict=True)), len(data), what)
+        by = {str(key): tuple(one[at] for one in grouping.labels) for at, key in enumerate(keys)}
+    else:
+        grouping = groups_of(groups, len(data), what)
+        by = _by_key(grouping)
+    return _split(values, labels, grouping.codes, by, what)
+
+
+def _by_key(groups: Groups) -> dict[str, tuple[Any, ...]]:
+    """Labels of groups by the columns that they are from."""
+    if len(groups.keys) < 2:
+        return {(*groups.keys, "group")[0]: groups.labels}
+    return {key: tuple(label[at] for label in groups.labels) for at, key in enumerate(groups.keys)}
+
+
+def _split(
+    series: list[Any], labels: dict[str, tuple[Any, ...]], codes: Any, by: dict[str, tuple[Any, ...]], what: str
+) -> Labelled:
+    """The rows of each group as series of their own, group by group."""
+    order = np.argsort(codes, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(codes) else []
+    times = len(series)
+    out = [one[mine] for mine in rows for one in series]
+    names = {name: tuple(value for value in values for _ in range(times)) for name, values in by.items()}
+    for name, values in labels.items():
+        names[name if name not in names else f"{name}_of_column"] = values * len(rows)
+    return _checked(Labelled(out, names, what))
+
+
+# What the recurrence quantification of many series returns: a table whose rows are made when they are asked for.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RqaBatch(Result, Sequence[RecurrenceResult]):
+    """Recurrence quantification of many series: a row for each series and radius.
+
+    Item ``i`` is the :class:`RecurrenceResult` of row ``i``, series by series and radius by radius of each.
+
+    Attributes
+    ----------
+    labels : mapping of str to tuple
+        What tells the series apart, a value for each: groups and "series".
+    asked : ndarray (series, radii) or (series, radii, 2)
+        What was asked for of each series, in the unit that was asked for.
+    used : ndarray of float64 (series, radii) or (series, radii, 2)
+        The radii in the unit of the data, pairs for a corridor; NaN where each point has its own.
+    counts : BatchCounts
+        In the order in which they were computed.
+    places : ndarray of int (rows,)
+        Where among these a row's are.
+    failed : mapping of int to str
+        Numbers of series that could not be used, and why; all their measures are NaN.
+    x, y : Side
+    convention : Convention
+    theiler, lmin, vmin, wmin : int
+    provenance : mapping
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500)[:, None] * np.linspace(0.1, 0.3, 8))  # 8 series
+    >>> batch = pyedmcl.rqa_batch(x, m=2, tau=8, radius=0.2, radius_unit="std")
+    >>> len(batch), batch.measure("DET").shape
+    (8, (8,))
+    >>> bool(batch[7].DET == batch.measure("DET")[7])
+    True
+    >>> batch.to_frame().columns.tolist()[:4]
+    ['series', 'radius', 'radius_used', 'recurrence_rate']
+    """
+
+    series_label: ClassVar = Label("", "what tells the series apart")
+    column_labels: ClassVar = {**common("radius", "radius_used"), **MEASURE_LABELS}
+
+    labels: Mapping[str, tuple[Any, ...]]
+    asked: NDArray[Any]
+    used: NDArray[np.float64]
+    counts: BatchCounts
+    places: Ints
+    x: Side
+    y: Side
+    convention: Convention
+    theiler: int
+    lmin: int
+    vmin: int
+    wmin: int
+    failed: Mapping[int, str] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def radii(self) -> tuple[Any, ...]:
+        """What was asked for of each series; of the first one, where each has its own."""
+        return tuple(tuple(one) if isinstance(one, list) else one for one in self.asked[0].tolist())
+
+    def __repr__(self) -> str:
+        series, radii = len(self.x), len(self.radii)
+        return f"RqaBatch({series:,} series, {radii} {'radius' if radii == 1 else 'radii'}, {self.convention.name!r})"
+
+    def _facts(self) -> dict[str, str]:
+        return {"series": f"{len(self.x):,}", "radii": brief(self.radii), "convention": self.convention.name}
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[RecurrenceResult]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        row = operator.index(index)
+        row += len(self) if row < 0 else 0
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {index}: there are {len(self)}")
+        series, radius = divmod(row, self.asked.shape[1])
+        used = self.used[series, radius]
+        return RecurrenceResult(
+            counts=self.counts.of(int(self.places[row])), convention=self.convention,
+            radius=float(used) if used.ndim == 0 else tuple(used.tolist()), theiler=self.theiler, lmin=self.lmin,
+            vmin=self.vmin, wmin=self.wmin, complete=(self.y.complete(series), self.x.complete(series)),
+            symmetric=self.x is self.y, provenance={**self.provenance, "wanted": self._wanted(series, radius)},
+        )  # fmt: skip
+
+    def measure(self, name: str) -> NDArray[Any]:
+        """One measure (short or long name) of all rows as an array."""
+        long = SHORT_NAMES.get(name, name) if isinstance(name, str) else name
+        if long not in SHORT_NAMES.values():
+            raise InputError(
+                f"measure {shown(name)} is not known; choose one of {', '.join(SHORT_NAMES)} or a long name"
+            )
+        of_long = self._measures.measure(long)
+        if of_long is None:
+            return np.array([result[long] for result in self])
+        out: NDArray[Any] = of_long[self.places]
+        for row in self.rows_with_gaps:
+            out[row] = self[row][long]
+        if self.failed:
+            out = out.astype(np.float64)
+            out[np.isin(np.arange(len(self)) // self.asked.shape[1], list(self.failed))] = np.nan
+        return out
+
+    def _wanted(self, series: int, radius: int) -> Any:
+        wanted = self.asked[series, radius].tolist()
+        return tuple(wanted) if isinstance(wanted, list) else wanted
+
+    @cached_property
+    def _measures(self) -> MeasuresOfMany:
+        return MeasuresOfMany(
+            self.counts, self.convention, theiler=self.theiler, lmin=self.lmin, vmin=self.vmin, wmin=self.wmin,
+            symmetric=self.x is self.y, corridor=self.used.ndim == 3,
+        )  # fmt: skip
+
+    @cached_property
+    def rows_with_gaps(self) -> list[int]:
+        """Rows whose denominators gaps change."""
+        gaps = self.x.gaps() if self.x is self.y else self.x.gaps() | self.y.gaps()
+        return np.flatnonzero(np.repeat(gaps, self.asked.shape[1])).tolist()
+
+    def lag_profile(self, lags: int | None = None) -> Any:
+        """The lag profile of each row, as :meth:`RecurrenceResult.lag_profile`."""
+        from .measures import profile_of
+
+        times = self.asked.shape[1]
+        labels = {name: tuple(np.repeat(np.array(values, object), times)) for name, values in self.labels.items()}
+        return profile_of(self, lags, labels, self.provenance)
+
+    def with_minimum(self, *, lmin: int | None = None, vmin: int | None = None, wmin: int | None = None) -> RqaBatch:
+        """The same matrices with other least lengths of lines; nothing is computed anew on a device."""
+        return replace(
+            self,
+            lmin=self.lmin if lmin is None else minimum("lmin", lmin),
+            vmin=self.vmin if vmin is None else minimum("vmin", vmin),
+            wmin=self.wmin if wmin is None else minimum("wmin", wmin),
+        )
+
+    def to_dict(self, *, short: bool = False) -> dict[str, list[Any]]:
+        """Lists of labels, radii as asked for and as used (in the unit of the data), and all measures."""
+        times = self.asked.shape[1]
+        out = {name: [value for value in values for _ in range(times)] for name, values in self.labels.items()}
+        out["radius"] = [self._wanted(series, radius) for series in range(len(self.x)) for radius in range(times)]
+        used = self.used.reshape(len(self), -1)
+        out["radius_used"] = used[:, 0].tolist() if used.shape[1] == 1 else list(map(tuple, used.tolist()))
+        for symbol, name in SHORT_NAMES.items():
+            out[symbol if short else name] = self.measure(name).tolist()
+        return out
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row per series and radius; columns for labels, radii and measures."""
+        return need("pandas", "to_frame()").DataFrame(self.to_dict())
 
 
 @public_function
@@ -137,7 +490,7 @@ def rqa_batch(
     series, y = apart(series), apart(y)
     series, y = coded(radius if threshold == "fixed" else 0.5, series, y)
     threshold = arguments.threshold_named(threshold)
-    options = common.options_of(
+    options = rqa.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
@@ -156,14 +509,14 @@ def rqa_batch(
     radii = _radii(radius, threshold, options, len(first))
     members = Members(first, second, embedding, options, refuse)
     x, rows, matrix = _usable(members, theiler, int(np.max(radii)) if threshold == "neighbours" else 0)
-    runner = common.runner_of(device, options, client)
+    runner = rqa.runner_of(device, options, client)
     problem = _problem(runner, matrix, x, rows, threshold, radii, members)
     members.tell()
     sink = ListSink(problem.blocks(runner.devices))
     runner.run(problem, sink)
     places = np.empty(len(x), np.int64)
     places[problem.order] = np.arange(len(x))
-    origin = common.provenance(runner, x.of(0), options, threshold=threshold)
+    origin = rqa.provenance(runner, x.of(0), options, threshold=threshold)
     used = problem.outer if problem.inner is None else np.stack([problem.inner, problem.outer], axis=2)
     if members.failed:
         used = np.array(used)
@@ -303,7 +656,7 @@ def _usable(members: Members, theiler: Any, neighbours: int) -> tuple[Side, Side
         x, y = members.sides(2 * width + neighbours + 2)
     for name, side in (("series", x),) if x is y else (("series", x), ("y", y)):
         noticed(name, side.described, side.values.nbytes)
-    return x, y, common.problem_of(y.of(0), x.of(0) if cross else None, options, theiler=width)
+    return x, y, rqa.problem_of(y.of(0), x.of(0) if cross else None, options, theiler=width)
 
 
 def _problem(

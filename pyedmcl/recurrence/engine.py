@@ -1,28 +1,113 @@
-"""Divide and recombine: a recurrence matrix cut into rows for devices and tiles, and its counts put together."""
+"""Recurrence matrices cut into rows for devices, their counts put together, and kept in folders."""
 
 from __future__ import annotations
 
+import glob
+import hashlib
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..atomic_files import path_of
+from ..device.memory import budget
+from ..errors import StoreError, StoreForeignError
+from ..jobs import durable
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
-from ..jobs.runner import LocalRunner, Runner
-from ..jobs.sinks import ListSink
-from ..launch.invariants import wrong_result
-from .counts import Counts
-from .device_join import DeviceJoin
-from .partial import Partial, finish, in_order, join
+from ..jobs.claims import Member
+from ..jobs.records import DamagedError, digest_of_identity, is_ours, mark, refuse_another
+from ..jobs.runner import ListSink, LocalRunner, Runner
+from ..jobs.sharing import PartsSink, packed, unpacked
+from ..kernels import spec
+from ..kernels.build import build
+from ..launch.staging import wrong_result
+from ..tuning.parameters import parameters
+from .counts import KINDS, Counts, Partial, finish, in_order, join
 from .problem import RqaProblem, require_precision
-from .sweep import TileSweep
+from .sweep import WALKED_KINDS, Finish, LineBuffers, TileSweep, lines_in, segment_bytes
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
+    from ..device.executor import Buffer, Executor
     from ..device.info import DeviceInfo
+
+
+# Parts of a matrix that several devices have walked, joined and finished on one of them.
+
+
+class DeviceJoin:
+    """Joins and finishes on a device, so that the host, which all devices would wait for, only hands parts on.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : RqaProblem
+    lines : sequence of int
+        Diagonals, rows and columns of a part, as its segments have them.
+    """
+
+    def __init__(self, executor: Executor, problem: RqaProblem, lines: Sequence[int]) -> None:
+        self._executor, self._problem = executor, problem
+        self._longest = max(problem.n_rows, problem.n_columns)
+        self._held: list[Buffer] = []
+        self._finish = Finish(executor, problem, self._longest)
+        self._buffers = LineBuffers.allocated(self._new, lines, self._longest)
+        self._other = self._new(segment_bytes(max(lines)))
+        values = dict(parameters(spec("recurrence_lines"), {}, executor.info).parameters)
+        entries = ("recurrence_clear", "recurrence_zero")
+        self._kernels = {entry: build(executor, spec("recurrence_lines"), values, entry) for entry in entries}
+
+    @staticmethod
+    def fits(executor: Executor, problem: RqaProblem, lines: Sequence[int]) -> bool:
+        """Whether the device has room for it."""
+        room, longest = budget(executor.info), max(problem.n_rows, problem.n_columns)
+        buffers = [*LineBuffers.sizes(lines, longest).values(), segment_bytes(max(lines))]
+        return sum(buffers) <= room.total and max(buffers) <= room.largest
+
+    def _new(self, nbytes: int) -> Buffer:
+        self._held.append(self._executor.allocate(nbytes))
+        return self._held[-1]
+
+    def counts(self, parts: Sequence[Partial], identity: NDArray[np.bool_] | None) -> Counts:
+        """Of one radius.
+
+        Parameters
+        ----------
+        parts : sequence of Partial
+            Of all rows, in any order.
+        identity : ndarray of bool, optional
+            As for :meth:`Finish.counts`.
+        """
+        upload, buffers = self._executor.upload, self._buffers
+        ordered = in_order(parts)
+        buffers.clear(self._executor, self._kernels)
+        sums = np.zeros((WALKED_KINDS, max(part.histograms.shape[1] for part in ordered)), np.int64)
+        for part in ordered:
+            sums[:, : part.histograms.shape[1]] += part.histograms
+        for number, row in enumerate(sums):
+            upload(row, buffers.sums, 8 * number * (self._longest + 1))
+        for number, kind in enumerate(KINDS):
+            buffer: Buffer = getattr(buffers, kind)
+            n = lines_in(buffer)
+            for part in ordered:
+                segments = np.ascontiguousarray(getattr(part, kind))
+                upload(segments, self._other)
+                held = int(part.lines[number, 0]), segments.shape[1]
+                self._finish.join(buffer, self._other, n, buffers.counts, verticals=number > 0, held=held)
+        return self._finish.counts(buffers, identity)
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        self._finish.release()
+        for buffer in self._held:
+            buffer.release()
+        self._held.clear()
 
 
 @dataclass(frozen=True)
@@ -217,3 +302,292 @@ def _identity_of(problem: RqaProblem, x: NDArray[Any], radius: int) -> NDArray[n
     for e in range(1 if problem.embedded else problem.m):
         complete &= finite[e * problem.tau : e * problem.tau + problem.n_rows]
     return complete & bool(inside)
+
+
+# Counts of a long sweep that may be killed at any moment: finished rows are kept in a file, to go on from there.
+
+
+_FORMAT = "pyedmcl recurrence checkpoint 3"
+_BLOCK_SECONDS = 20.0  # between two writes, once the speed is known
+_FIRST_CELLS = 1 << 32
+_FIELDS = tuple(f.name for f in fields(Partial))
+
+
+def quantify_with_checkpoint(
+    path: str | os.PathLike[str], runner: Runner, problem: RqaProblem, x: Any, y: Any, *,
+    tile: int | None,
+) -> list[Counts]:  # fmt: skip
+    """As :func:`~pyedmcl.recurrence.engine.quantify`, block by block of rows; each finished one is on disk at once.
+
+    Parameters
+    ----------
+    path : path
+        The file; where it exists, the work goes on behind the rows that it holds.
+    runner, problem, x, y, tile
+        As for the engine.
+
+    Raises
+    ------
+    StoreForeignError
+        The file is something else.
+    StoreMismatchError
+        It belongs to other data or parameters; the message says which differ.
+    StoreError
+        Another run writes it at this moment; the message names the process.
+    StoreWriteError
+        It cannot be written.
+    Interrupted
+        Ctrl-C; the message says what is kept.
+    """
+    file = path_of(path, "checkpoint")
+    identity = identity_of(problem, x, y)
+    read(file, identity)  # before anything is touched, and again under the lease
+    lease = _Lease(file)
+    try:
+        sink = CheckpointSink(file, identity, CountingProblem(problem, x, y, tile, partial=True))
+        runner.run(sink.problem, sink)
+        return require_consistent(runner.infos, problem, combine(problem, [sink.state()], x))
+    finally:
+        lease.release()
+
+
+class CheckpointSink:
+    """Rows of a matrix in a file that is replaced after each block, of such a size that it takes some seconds.
+
+    The file holds the rows from the first one on; a block that is finished before those above it waits in memory.
+
+    Parameters
+    ----------
+    file : Path
+    identity : dict
+        From :func:`identity_of`.
+    problem : CountingProblem
+        One whose blocks are partial.
+    """
+
+    answers = None
+
+    def __init__(self, file: Path, identity: dict[str, str], problem: CountingProblem) -> None:
+        self.problem, self.record = problem, Record()
+        self.folder = file.absolute().parent
+        self.device: Mapping[str, Any] = {}
+        self._file, self._identity = file, identity
+        self._state = read(file, identity)
+        self._claimed = self._done
+        self._begun: dict[int, float] = {}  # when blocks were claimed, by their first row
+        self._waiting: dict[int, list[Partial]] = {}
+        self._returned: list[Block] = []
+        self._cells = _FIRST_CELLS  # of the next block
+
+    @property
+    def _done(self) -> int:
+        return self._state[0].end if self._state else 0
+
+    def state(self) -> list[Partial]:
+        """Rows from the first one on, one part for each radius."""
+        assert self._state is not None
+        return self._state
+
+    def pending(self) -> list[Block]:
+        n = self.problem.matrix.n_rows
+        return [Block(self._done, self._done, n)] if self._done < n else []
+
+    def claim(self) -> Block | None:
+        if self._returned:
+            block = self._returned.pop()
+            self._begun[block.begin] = time.monotonic()
+            return block
+        matrix, begin = self.problem.matrix, self._claimed
+        if begin >= matrix.n_rows:
+            return None
+        width = max(matrix.n_columns - begin, 1) if matrix.symmetric else matrix.n_columns
+        rows = max(self._cells // width // 32, 1) * 32
+        self._claimed = min(begin + rows, matrix.n_rows)
+        self._begun[begin] = time.monotonic()
+        return Block(begin, begin, self._claimed)
+
+    def give_back(self, block: Block) -> None:
+        self._returned.append(block)
+
+    def elsewhere(self) -> Sequence[Block]:
+        return ()
+
+    def room(self, block: Block) -> None:
+        return None
+
+    def write(self, block: Block, result: BlockResult) -> None:
+        seconds = max(time.monotonic() - self._begun.pop(block.begin), 1e-3)
+        self._cells = int(max(self.problem.size(block) / seconds * _BLOCK_SECONDS, _FIRST_CELLS))
+        self.record = self.record.joined(result.record)
+        self._waiting[block.begin] = result.arrays
+        parts = [] if self._state is None else [self._state]
+        end = self._done
+        while end in self._waiting:
+            parts.append(self._waiting.pop(end))
+            end = parts[-1][0].end
+        if end > self._done:
+            state = join_rows(self.problem.matrix, parts)
+            write(self._file, self._identity, state)
+            self._state = state
+
+    def kept(self) -> str:
+        n = self.problem.matrix.n_rows
+        return f"{self._done:,} of {n:,} rows are kept in {self._file}; the same call goes on from there"
+
+
+class _Lease(durable.Lease):
+    """One run at a time for a checkpoint; others in the same folder are free."""
+
+    def __init__(self, file: Path) -> None:
+        folder = file.absolute().parent
+        super().__init__(folder / f"{durable.LOCK_NAME}-{file.name}")
+        try:
+            durable.make_folder(folder)
+            self.acquire()
+            for left in folder.glob(f"{durable.TEMPORARY_PREFIX}*-{glob.escape(file.name)}"):  # by killed runs
+                left.unlink(missing_ok=True)
+        except OSError as error:
+            self.release()
+            raise durable.write_failure(
+                f"checkpoint={str(file)!r} could not be written", "; what it holds is kept", error
+            ) from error
+        except StoreError as error:
+            # The lease speaks of the folder, which other runs may use.
+            raise StoreError(f"checkpoint={str(file)!r}{str(error).removeprefix(str(folder))}") from None
+
+
+def identity_of(problem: RqaProblem, x: Any, y: Any) -> dict[str, str]:
+    """What a checkpoint belongs to: the problem's fields and the data's digests, as JSON texts."""
+    fields_of = asdict(problem)
+    sides = [side for pair in (x, y) if pair is not None for side in (pair if isinstance(pair, tuple) else (pair,))]
+    described: dict[str, Any] = {"data": [_digest(side) for side in sides]}
+    for name, value in fields_of.items():
+        described[name] = _digest(value) if isinstance(value, np.ndarray) else value
+    if fields_of["joint"] is not None and fields_of["joint"]["column_limits"] is not None:
+        described["joint"] = {**fields_of["joint"], "column_limits": _digest(fields_of["joint"]["column_limits"])}
+    # As text, so that a radius that is NaN equals itself.
+    return {name: json.dumps(value) for name, value in described.items()}
+
+
+def _digest(values: NDArray[Any]) -> str:
+    head = f"{values.dtype.name} {values.shape} ".encode()
+    return hashlib.sha256(head + np.ascontiguousarray(values).tobytes()).hexdigest()
+
+
+def packed_parts(state: Sequence[Partial]) -> dict[str, NDArray[Any]]:
+    """Arrays of the same rows, a part per radius."""
+    return {f"{name}{r}": np.asarray(getattr(part, name)) for r, part in enumerate(state) for name in _FIELDS}
+
+
+def unpacked_parts(arrays: Mapping[str, NDArray[Any]]) -> list[Partial]:
+    """The inverse of :func:`packed_parts`."""
+    radii = range(len(arrays) // len(_FIELDS))
+    return [Partial(**_unpacked({name: arrays[f"{name}{r}"] for name in _FIELDS})) for r in radii]
+
+
+def write(file: Path, identity: dict[str, str], state: Sequence[Partial]) -> None:
+    """Replace the file by ``state``: rows 0 to ``state[0].end``, a part per radius."""
+    held = packed(packed_parts(state), {"identity": identity}, _FORMAT)
+    with durable.explained(f"checkpoint={str(file)!r} could not be written", "; finished rows of before are kept"):
+        durable.write_file(file, held)
+
+
+def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:
+    """What the file holds, or None where there is none."""
+    if not os.path.exists(file):
+        return None
+    try:
+        head, arrays = unpacked(file, _FORMAT)
+        state, stored = unpacked_parts(arrays), head["identity"]
+    except (DamagedError, LookupError, TypeError, ValueError, OSError) as error:
+        raise StoreForeignError(
+            f"checkpoint={str(file)!r} is no recurrence checkpoint of this version, or is damaged ({error}); name "
+            "another file, or remove it"
+        ) from error
+    refuse_another(file, stored, identity, "checkpoint")
+    return state
+
+
+def _unpacked(part: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    return {name: int(array) if array.ndim == 0 else array for name, array in part.items()}
+
+
+# Counts of a long sweep that several processes share by a folder; what each has finished is kept there.
+#
+# The folder holds ``parts.json`` (what is counted) and a file for each range of bands that is done; neighbouring ones
+# are joined as they come, to one file in the end.
+
+
+# Bands are cut by the matrix alone, so that all who join cut them alike: not so small that writing one takes longer
+# than counting it, and enough for many processes.
+_CELLS_OF_A_BAND = 1 << 34
+_FEWEST, _MOST = 16, 256
+
+
+def quantify_joined(
+    folder: Path, begin: float, runner: Runner, problem: RqaProblem, x: Any, y: Any, *,
+    tile: int | None,
+) -> list[Counts]:  # fmt: skip
+    """As :func:`~pyedmcl.recurrence.engine.quantify`, together with all who do the same in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+    begin : float
+        Where this process begins, from :func:`pyedmcl.jobs.claims.begin_of`.
+    runner, problem, x, y, tile
+        As for the engine.
+
+    Raises
+    ------
+    StoreForeignError
+        The folder holds something else.
+    StoreMismatchError
+        It belongs to other data or parameters; the message says which differ.
+    StoreWriteError
+        It cannot be written.
+    Interrupted
+        Ctrl-C; the message says what is kept. Others go on.
+    """
+    counting = CountingProblem(problem, x, y, tile, partial=True)
+    cells = counting.total
+    blocks = counting.blocks(min(max(cells // _CELLS_OF_A_BAND, _FEWEST), _MOST))
+    identity = _identity(problem, x, y)
+    is_ours(folder, identity, "checkpoint")  # before anything is touched
+    with Member(folder, runner.infos[0].name) as member:
+        member.enter()
+        mark(folder, len(blocks), identity, "checkpoint")
+        sink = BandsSink(counting, folder, blocks, member, begin, digest_of_identity(identity))
+        runner.run(counting, sink)
+        counts = require_consistent(runner.infos, problem, combine(problem, sink.results(), x))
+        member.settle(lambda: durable.remove_temporaries(folder))
+        return counts
+
+
+class BandsSink(PartsSink):
+    """Bands of rows of a recurrence matrix, in a folder."""
+
+    joins = True
+
+    def __init__(self, problem: CountingProblem, folder: Path, *given: Any) -> None:
+        super().__init__(folder, "band", *given)
+        self._problem = problem
+
+    def _result(self, arrays: Mapping[str, NDArray[Any]]) -> list[Partial]:
+        return unpacked_parts(arrays)
+
+    def _arrays(self, result: Sequence[Partial]) -> dict[str, NDArray[Any]]:
+        return packed_parts(result)
+
+    def _joined(self, results: Sequence[Sequence[Partial]]) -> list[Partial]:
+        return join_rows(self._problem.matrix, results)
+
+    def kept(self) -> str:
+        n, left = len(self._blocks), len(self.pending())
+        return f"{n - left} of {n} bands are kept in {self._folder}; the same call goes on from there"
+
+
+def _identity(problem: RqaProblem, x: Any, y: Any) -> dict[str, str]:
+    from .. import __version__
+
+    return {**identity_of(problem, x, y), "version of pyedmcl": json.dumps(__version__)}

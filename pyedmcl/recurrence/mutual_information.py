@@ -10,25 +10,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arguments import MOST_STEPS, choice, integer, reporter, several, shown
-from ..data.columns import some
-from ..data.condition import near_one
-from ..data.series import Series, as_series
-from ..device.session import open_devices
-from ..errors import InputError, RecurrenceWarning, warn
-from ..io.fields import labelled
-from ..io.labels import Label, common
-from ..io.optional import pandas_for
-from ..io.result import Result
+from ..arguments import MOST_STEPS, choice, integer, reporter, several, some
+from ..device.select import open_devices
+from ..errors import InputError, RecurrenceWarning, pandas_for, shown, warn
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..jobs.client import ClientRunner
-from ..jobs.function import public_function
-from ..jobs.runner import LocalRunner, Runner
-from ..jobs.sinks import ArraySink
-from .common import Device, Progress
+from ..jobs.runner import ArraySink, LocalRunner, Runner, public_function
+from ..results.result import Label, Result, common, labelled
+from ..series.scaling import near_one
+from ..series.series import Series, as_series
 from .problem import RqaProblem
-from .ranks import Ranks
 from .remarks import tell_constant_series
+from .rqa import Device, Progress
+from .thresholds import Ranks
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -113,7 +107,7 @@ class MutualInformation(Result):
 
     def plot(self, path: str | None = None) -> Any:
         """Values against lag; saved to ``path`` if given. Needs matplotlib."""
-        from ..plot.embedding import curves
+        from ..plot.curves import curves
 
         return curves(self.lags, self.values, self.names, "lag", "mutual information (nats)", path)
 

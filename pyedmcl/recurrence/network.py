@@ -4,24 +4,220 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, shown
-from ..io.graphs import Graph
-from ..io.labels import Label
-from ..io.optional import need
-from ..io.result import Result, brief
-from ..jobs.function import public_function
-from . import arguments, common, remarks
-from .categories import coded
-from .common import Device, Progress
-from .conventions import CONVENTIONS
-from .network_problem import NetworkProblem, links_of, list_links
-from .points import embedding_of, near_one, points_of
+from ..device.memory import budget
+from ..errors import DeviceMemoryError, InputError, need, shown
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
+from ..jobs.runner import ArraySink, LocalRunner, Runner, public_function
+from ..kernels import spec
+from ..kernels.build import build
+from ..launch.staging import Pacer
+from ..results.edges import Graph
+from ..results.result import Label, Result, brief
+from ..tuning.parameters import parameters
+from . import arguments, remarks, rqa
+from .arguments import CONVENTIONS
+from .engine import operations
+from .points import coded, embedding_of, near_one, points_of
+from .problem import RqaProblem, require_precision
+from .rqa import Device, Progress
 from .thresholds import passes_for
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+
+# The recurrence network as a job: the problem, and the engine that finds the triangles of some points.
+
+
+_BLOCK_BYTES = 1 << 26  # of the links that the host holds
+_ROWS_MOST = 60_000  # along the second axis of a launch; NVIDIA refuses more than 65,535
+_SUMS_MOST = 1_000_000  # points of a launch that finds triangles, however few links they have
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkProblem:
+    """The network of a recurrence matrix; blocks are ranges of points.
+
+    A block gives the degree of each point, and how many ordered pairs of its neighbours are linked with each other
+    (closed pairs: twice the triangles through the point).
+
+    Attributes
+    ----------
+    matrix : RqaProblem
+        Symmetric, with one radius.
+    x : ndarray (n,) or (n_points, n_features)
+        Series, or points where the matrix is ``embedded``. NaN for gaps.
+    """
+
+    matrix: RqaProblem
+    x: NDArray[Any]
+
+    @property
+    def unit(self) -> str:
+        return "points"
+
+    @property
+    def total(self) -> int:
+        return self.matrix.n_rows
+
+    def size(self, block: Block) -> int:
+        return len(block)
+
+    @property
+    def words(self) -> int:
+        """Words of 32 bits that hold the links of a point."""
+        return -(-self.total // 32)
+
+    @property
+    def operations(self) -> float:
+        return operations(self.matrix)
+
+    def blocks(self, devices: int = 1) -> list[Block]:
+        """Ranges of points, to be shared by ``devices``."""
+        most = max(_BLOCK_BYTES // (4 * self.words), 1)
+        return cut(self.total, rows_of_a_block(self.total, most, devices), layers=2)
+
+    def open(self, executor: Executor) -> NetworkEngine:
+        return NetworkEngine(self, executor)
+
+
+class NetworkEngine:
+    """The engine of :class:`NetworkProblem`. It makes all links, a bit for each pair of points, and keeps them."""
+
+    def __init__(self, problem: NetworkProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+        matrix = problem.matrix
+        require_precision(executor.info, matrix)
+        x = np.ascontiguousarray(problem.x, matrix.arithmetic)
+        self._require_room(x)
+        values: dict[str, Any] = {**matrix.cell, "strict": matrix.strict}
+        choice = parameters(spec("recurrence_network"), values, executor.info)
+        self._record = Record(dict(choice.parameters), choice.grade)
+        values |= choice.parameters
+        self._wg = values["wg"]
+        link, self._close = (
+            build(executor, spec("recurrence_network"), values, entry) for entry in (None, "recurrence_triangles")
+        )
+        self._bits = executor.allocate(4 * problem.words * problem.total)
+        try:
+            self._make_links(link, x)
+        except BaseException:
+            self.release()
+            raise
+
+    def _require_room(self, x: NDArray[Any]) -> None:
+        n, room = self._problem.total, budget(self._executor.info)
+        links = 4 * self._problem.words * n
+        if links > room.largest or links + x.nbytes + 16 * n > room.total:
+            raise DeviceMemoryError(
+                f"x: the adjacency matrix of {n:,} points needs {links:,} bytes; {room.largest:,} may be used for "
+                f"one buffer on {self._executor.info.name} and {room.total:,} for all (raise PYEDMCL_MEMORY_FRACTION "
+                "or PYEDMCL_MEMORY_LIMIT, or thin out the series)"
+            )
+
+    def _make_links(self, kernel: Any, x: NDArray[Any]) -> None:
+        matrix, n, words = self._problem.matrix, self._problem.total, self._problem.words
+        # Of each pair and coordinate a difference, a term and a sum.
+        pacer, cost = Pacer(self._executor.info), float(words * 32 * 3 * matrix.cell["m"])
+        across = -(-words // self._wg) * self._wg
+        data = self._executor.upload(x)
+        try:
+            row = 0
+            while row < n:
+                end = min(row + min(pacer.units(cost), _ROWS_MOST), n)
+                event = self._executor.launch(
+                    kernel, (across, end - row), (self._wg, 1), x=data, bits=self._bits, row_begin=row, n=n,
+                    words=words, window=matrix.theiler, limit=float(matrix.outer_limits()[0]),
+                )  # fmt: skip
+                pacer.launched(event, cost * (end - row))
+                row = end
+        finally:
+            data.release()
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """Degrees and closed pairs of neighbours of the block's points (int64)."""
+        words = self._problem.words
+        links = np.empty((len(block), words), np.uint32)
+        degree = _ones(self._executor.download(self._bits, links, 4 * words * block.begin))
+        closed = np.empty(len(block), np.uint64)
+        sums = self._executor.allocate(closed.nbytes)
+        try:
+            self._find_triangles(block, degree, closed, sums, report)
+        finally:
+            sums.release()
+        return BlockResult([degree, closed.astype(np.int64)], self._record)
+
+    def _find_triangles(
+        self, block: Block, degree: NDArray[np.int64], closed: NDArray[np.uint64], sums: Buffer, report: Report
+    ) -> None:
+        words, pacer = self._problem.words, Pacer(self._executor.info)
+        before = np.concatenate([[0], np.cumsum(degree)])
+        row = 0
+        while row < len(block):
+            # A point takes as long as it has links: as many points as fill a launch with theirs.
+            links = pacer.units(float(words))
+            end = max(int(np.searchsorted(before, before[row] + links, side="right")) - 1, row + 1)
+            end = min(end, len(block), row + _SUMS_MOST)
+            event = self._executor.launch(
+                self._close, ((end - row) * self._wg,), (self._wg,), bits=self._bits, closed=sums,
+                row_begin=block.begin + row, words=words,
+            )  # fmt: skip
+            pacer.launched(event, float(words) * max(int(before[end] - before[row]), 1))
+            self._executor.download(sums, closed[row:end])
+            row = end
+            report(row)
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        self._bits.release()
+
+
+def links_of(runner: Runner, problem: NetworkProblem) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Degrees and closed pairs of neighbours of all points, by any runner."""
+    degree, closed = np.empty(problem.total, np.int64), np.empty(problem.total, np.int64)
+    runner.run(problem, ArraySink(problem.blocks(runner.devices), [degree, closed]))
+    return degree, closed
+
+
+def list_links(executor: Executor, problem: NetworkProblem) -> NDArray[np.int32]:
+    """Pairs of linked points (links, 2), the earlier one first, in ascending order."""
+    engine, words, n = NetworkEngine(problem, executor), problem.words, problem.total
+    found = [np.empty((0, 2), np.int32)]
+    try:
+        step = max((_BLOCK_BYTES >> 3) // (4 * words), 1)
+        for begin in range(0, n, step):
+            rows = np.empty((min(step, n - begin), words), np.uint32)
+            executor.download(engine._bits, rows, 4 * words * begin)
+            bits = np.unpackbits(rows.astype("<u4").view(np.uint8), axis=1, bitorder="little")
+            i, j = np.nonzero(bits)
+            later = j > i + begin
+            found.append(np.stack([i[later] + begin, j[later]], axis=1).astype(np.int32))
+    finally:
+        engine.release()
+    return np.concatenate(found)
+
+
+def count_links(executor: Executor, matrix: RqaProblem, x: NDArray[Any]) -> tuple[NDArray[np.int64], ...]:
+    """The same on one device."""
+    return links_of(LocalRunner([executor]), NetworkProblem(matrix, x))
+
+
+_BYTE_ONES = np.array([bin(byte).count("1") for byte in range(256)], np.uint8)
+
+
+def _ones(bits: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Set bits of each row; NumPy before 2.0 has no population count."""
+    out = np.empty(len(bits), np.int64)
+    step = max((1 << 22) // bits.shape[1], 1)
+    for row in range(0, len(bits), step):
+        part = _BYTE_ONES[bits[row : row + step].view(np.uint8)]
+        out[row : row + step] = part.sum(axis=1, dtype=np.int64)
+    return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,7 +410,7 @@ def recurrence_network(
     """
     (x,) = coded(radius if threshold == "fixed" else 0.5, x)
     threshold = arguments.threshold_named(threshold)
-    options = common.options_of(
+    options = rqa.options_of(
         convention="pyrqa" if strict else "crqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
@@ -229,14 +425,14 @@ def recurrence_network(
     # The rate is that of linked pairs, whatever the rules of a convention: outside the window on both sides.
     rules = CONVENTIONS["recurrenceanalysis"]
     window = max(arguments.window(theiler, rules, points.n, points.n, series=(points.given,)), 1)
-    problem = common.problem_of(points, None, options, theiler=window)
-    runner = common.runner_of(device, options)
+    problem = rqa.problem_of(points, None, options, theiler=window)
+    runner = rqa.runner_of(device, options)
     rated = replace(problem, theiler_everywhere=True)
     sweep = passes_for(runner, rated, rules, points, points, threshold, radii, unit=options.radius_unit)[0]
     found = NetworkProblem(sweep.problem, points.values)
     degree, closed = links_of(runner, found)
     listed = list_links(runner.executor, found) if links else None
-    record = common.provenance(runner, points, options, threshold=threshold, wanted=radii[0], theiler=window)
+    record = rqa.provenance(runner, points, options, threshold=threshold, wanted=radii[0], theiler=window)
     network = RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], listed, record)
     density = network.density
     remarks.tell_of_links(density, density, network.radius, threshold, radii[0], points.given)

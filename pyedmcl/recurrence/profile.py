@@ -15,18 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arguments import choice, integer, real, reporter
+from ..arguments import choice, integer, real, reporter
 from ..errors import InputError, shown
-from ..jobs.function import public_function
+from ..jobs.runner import public_function
 from ..launch.progress import report_progress
-from .arguments import correlation_time
-from .batch import rqa_batch
-from .batch_result import RqaBatch
-from .categories import coded
-from .common import Device, Progress
-from .metrics import metric_named
-from .points import Points
-from .profile_result import LagProfile, profile_of
+from .arguments import correlation_time, metric_named
+from .batch import RqaBatch, rqa_batch
+from .measures import LagProfile, profile_of
+from .points import Points, coded
+from .rqa import Device, Progress
 
 Doubles = NDArray[np.float64]
 

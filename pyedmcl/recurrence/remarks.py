@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.columns import some
-from ..data.series import Series
+from ..arguments import some
 from ..errors import ConstantSeriesWarning, RecurrenceWarning, warn
+from ..series.series import Series
 from .measures import Measures
 
 _FEW, _MANY = 0.001, 0.5  # shares of cells that recur: below and above, lines say little of the dynamics

@@ -1,19 +1,181 @@
-"""Recurrence quantification of one series, or of two against each other."""
+"""Recurrence quantification of one series, of two against each other, and of two systems jointly."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from ..data.same_rows import tell_other_steps
-from ..jobs.function import public_function
-from ..jobs.turns import begin_of
-from . import arguments, common, remarks
-from .categories import coded
-from .common import Checkpoint, Device, Progress
-from .points import embedding_of, near_one, points_of, same_coordinates
-from .result import RecurrenceResult
-from .table import RecurrenceTable
-from .thresholds import passes_for
+from numpy.typing import NDArray
+
+from ..atomic_files import path_of
+from ..device.select import DeviceNames, open_devices
+from ..errors import InputError
+from ..jobs import blocks
+from ..jobs.claims import begin_of
+from ..jobs.client import ClientRunner
+from ..jobs.runner import LocalRunner, Runner, public_function
+from ..launch import progress
+from ..series.regular import require_same_times, tell_other_steps
+from . import arguments, remarks
+from .arguments import Convention, unit_named
+from .engine import counted
+from .measures import RecurrenceResult, RecurrenceTable
+from .points import Points, coded, embedding_of, near_one, points_of, same_coordinates
+from .problem import RqaProblem
+from .thresholds import RqaPass, passes_for
+
+if TYPE_CHECKING:
+    from .counts import Counts
+
+
+# The common path of all recurrence functions: points and options -> problem -> counts -> results.
+
+
+Progress = progress.Progress
+Device = DeviceNames
+Checkpoint = str | os.PathLike[str] | None
+SWEEP = ("recurrence_bits", "recurrence_transpose", "recurrence_lines")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Checked options that all recurrence functions share."""
+
+    convention: Convention
+    lmin: int
+    vmin: int
+    wmin: int
+    dtype: str
+    exact: bool
+    tile: int | None
+    radius_unit: str = "data"
+
+    @property
+    def arithmetic(self) -> str:
+        """The precision that decides which cells are recurrent."""
+        return "float64" if self.exact else self.dtype
+
+
+def options_of(
+    *, convention: Any, lmin: Any, vmin: Any, wmin: Any, dtype: Any, exact: Any, tile: Any,
+    radius_unit: Any = "data", threshold: str = "fixed",
+) -> Options:
+    """Check them; see :func:`pyedmcl.recurrence.rqa.rqa`."""
+    from .arguments import convention_named
+
+    return Options(
+        convention_named(convention),
+        arguments.minimum("lmin", lmin),
+        arguments.minimum("vmin", vmin),
+        arguments.minimum("wmin", wmin),
+        arguments.precision(dtype),
+        exact,
+        None if tile is None else arguments.integer("tile", tile, 1),
+        unit_named(radius_unit, threshold),
+    )
+
+
+def runner_of(device: Device, options: Options, client: Any = None) -> Runner:
+    """What runs jobs on the named devices, those of the workers of ``client`` where it is given.
+
+    Each must compute in what the options ask for.
+    """
+    runner: Runner = LocalRunner(open_devices(device)) if client is None else ClientRunner(client, device)
+    for info in runner.infos:
+        arguments.precision(options.dtype, info.fp64, info.name)
+    return runner
+
+
+def problem_of(
+    rows: Points, columns: Points | None, options: Options, *, theiler: int
+) -> RqaProblem:
+    """The problem of two sides (``columns`` None: of one series with itself), radii still to come."""
+    other = rows if columns is None else columns
+    return RqaProblem(
+        m=rows.m, tau=rows.tau, metric=rows.embedding.metric.name, dtype=options.dtype,
+        exact=options.exact, radii=(), inner=None, strict=options.convention.strict, theiler=theiler,
+        theiler_everywhere=options.convention.theiler_everywhere, n_rows=rows.n, n_columns=other.n,
+        symmetric=columns is None, embedded=rows.embedded, n_features=rows.n_features, exponent=rows.exponent,
+    )  # fmt: skip
+
+
+def count(
+    runner: Runner, problem: RqaProblem, rows: Any, columns: Any, options: Options,
+    checkpoint: Checkpoint = None, begin: float | None = None,
+) -> list[Counts]:  # fmt: skip
+    """Counts of each radius: the one way from here to the devices.
+
+    ``rows`` and ``columns`` are :class:`Points`, or pairs of them for a joint problem. ``begin`` is where a process
+    begins that shares the folder ``checkpoint`` with others.
+    """
+    if problem.joint is None:
+        x, y = rows.values, columns.values
+    else:
+        x, y = tuple(side.values for side in rows), tuple(side.values for side in columns)
+    other = None if problem.symmetric else y
+    if checkpoint is not None and begin is not None:
+        from .engine import quantify_joined
+
+        folder = path_of(checkpoint, "checkpoint")
+        return quantify_joined(folder, begin, runner, problem, x, other, tile=options.tile)
+    if checkpoint is not None:
+        from .engine import quantify_with_checkpoint
+
+        return quantify_with_checkpoint(checkpoint, runner, problem, x, other, tile=options.tile)
+    return counted(runner, problem, x, other, tile=options.tile)
+
+
+def one_pass(passes: Sequence[Any], checkpoint: Checkpoint, *, join: bool = False) -> None:
+    """Refuse what names no file (to ``join``, no folder), and a checkpoint for several sweeps: it holds one."""
+    if checkpoint is not None:
+        checkpoint = path_of(checkpoint, "checkpoint")
+    if checkpoint is not None and join and os.path.exists(checkpoint) and not os.path.isdir(checkpoint):
+        raise InputError(f"checkpoint={str(checkpoint)!r} is a file; processes that join share a folder: name one")
+    if checkpoint is not None and not join and os.path.isdir(checkpoint):
+        raise InputError(f"checkpoint={str(checkpoint)!r} is a folder; name a file in it")
+    if checkpoint is not None and len(passes) > 1:
+        raise InputError(
+            f"checkpoint={str(checkpoint)!r}: {len(passes)} sweeps are needed for these thresholds, and a checkpoint "
+            "holds one; call once for each, with one of its own"
+        )
+
+
+def result_of(
+    counts: Counts, radius: Any, problem: RqaProblem, options: Options, complete: tuple[NDArray[Any], NDArray[Any]],
+    origin: dict[str, Any],
+) -> RecurrenceResult:  # fmt: skip
+    """The frozen result of one matrix.
+
+    Parameters
+    ----------
+    complete : (ndarray of bool, ndarray of bool)
+        Which points of the rows and of the columns have no gap.
+    origin : dict
+        From :func:`provenance`; results of one call may share it, each has a copy.
+    """
+    return RecurrenceResult(
+        counts=counts,
+        convention=options.convention,
+        radius=radius,
+        theiler=problem.theiler,
+        lmin=options.lmin,
+        vmin=options.vmin,
+        wmin=options.wmin,
+        complete=complete,
+        symmetric=problem.symmetric,
+        provenance=dict(origin),
+    )
+
+
+def provenance(runner: Runner, points: Points, options: Options, **more: Any) -> dict[str, Any]:
+    """What would be needed to get the same counts again; see :func:`pyedmcl.jobs.blocks.provenance`."""
+    return blocks.provenance(
+        runner.infos, runner.tuning or SWEEP, runner.tuning, **points.embedding.described, dtype=options.dtype,
+        exact=options.exact, convention=options.convention.name, tile=options.tile,
+        radius_unit=options.radius_unit, **more,
+    )  # fmt: skip
 
 
 @public_function
@@ -168,7 +330,7 @@ def rqa(
     """
     x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
     threshold = arguments.threshold_named(threshold)
-    options = common.options_of(
+    options = options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
@@ -190,19 +352,192 @@ def rqa(
     window = arguments.window(
         theiler, options.convention, rows.n, columns.n, cross=y is not None, series=(rows.given,)
     )
-    problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
-    runner = common.runner_of(device, options, client)
+    problem = problem_of(rows, None if y is None else columns, options, theiler=window)
+    runner = runner_of(device, options, client)
     results: dict[int, RecurrenceResult] = {}
     passes = passes_for(
         runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
     )
-    common.one_pass(passes, checkpoint, join=begin is not None)
+    one_pass(passes, checkpoint, join=begin is not None)
     for sweep in passes:
-        counted = common.count(runner, sweep.problem, rows, columns, options, checkpoint, begin)
+        counted = count(runner, sweep.problem, rows, columns, options, checkpoint, begin)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
-            origin = common.provenance(runner, rows, options, threshold=threshold, wanted=radii[place])
+            origin = provenance(runner, rows, options, threshold=threshold, wanted=radii[place])
             complete = rows.complete, columns.complete
-            results[place] = common.result_of(counts, reported, problem, options, complete, origin)
+            results[place] = result_of(counts, reported, problem, options, complete, origin)
     ordered = tuple(results[place] for place in range(len(radii)))
     remarks.tell(ordered, threshold, radii, [first.given] if y is None else [first.given, second.given])
     return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]
+
+
+# Joint recurrence: two systems, each in its own space, that come back at the same pairs of times.
+
+
+@public_function
+def joint_rqa(
+    x: Any,
+    y: Any,
+    *,
+    m: int = 1,
+    tau: int = 1,
+    radius: Any,
+    metric: str = "euclidean",
+    m_y: int | None = None,
+    tau_y: int | None = None,
+    radius_y: Any = None,
+    metric_y: str | None = None,
+    theiler: int | str | None = None,
+    lmin: int = 2,
+    vmin: int = 2,
+    wmin: int = 2,
+    convention: str = "pyrqa",
+    threshold: str = "fixed",
+    normalize: str | None = None,
+    radius_unit: str = "data",
+    state: Any = None,
+    embedded: bool = False,
+    dtype: str = "float32",
+    exact: bool = True,
+    tile: int | None = None,
+    regular: str | None = None,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint = None,
+    join: bool = False,
+    part: str | None = None,
+    device: Device = None,
+    client: Any = None,
+    tune: str | None = None,
+) -> RecurrenceResult | RecurrenceTable:
+    """Quantify joint recurrence: cell (i, j) is recurrent where x recurs at times i and j and y does so too.
+
+    The two series may differ in what they measure, in embedding, radius and metric, but not in the number of points
+    (Romano et al., Physics Letters A 330, 214, 2004).
+
+    Parameters
+    ----------
+    x, y : array_like
+        As ``x`` of :func:`pyedmcl.rqa`; they must give equally many points.
+    m, tau, radius, metric
+        As for :func:`pyedmcl.rqa`.
+    m_y, tau_y, radius_y, metric_y
+        The same for ``y``; those left out are as for ``x``.
+    theiler, lmin, vmin, wmin, convention, threshold, normalize, state, embedded, dtype, exact, tile, regular, progress,
+    checkpoint, join, part, device, client, tune
+        As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
+        As for :func:`pyedmcl.rqa`: ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
+
+    Returns
+    -------
+    RecurrenceResult or RecurrenceTable
+        ``radius`` is that of x. A table where ``radius`` is a sequence.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used, or x and y give different numbers of points or radii.
+    DeviceNotFoundError, DeviceMemoryError
+
+    See Also
+    --------
+    rqa : one series, or two that visit the same states.
+
+    Notes
+    -----
+    Cost: twice that of :func:`rqa`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> result = pyedmcl.joint_rqa(x, np.cos(np.arange(500) * 0.2), m=2, tau=8, radius=0.2)
+    >>> 0 < result.recurrence_rate < 0.2
+    True
+    """
+    if y is not None:
+        require_same_times(x=x, y=y)
+    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
+    threshold = arguments.threshold_named(threshold)
+    options = options_of(
+        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
+        radius_unit=radius_unit, threshold=threshold,
+    )  # fmt: skip
+    arguments.only_alone(options.convention, "joint_rqa")
+    arguments.reporter(progress, "cells")
+    begin = begin_of(join, part, checkpoint, "checkpoint")
+    given: dict[str, Any] = {"strict": options.convention.strict, "unit": options.radius_unit}
+    radii, several = arguments.radii_of(radius, threshold, **given)
+    radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y", **given)[0]
+    if len(radii) != len(radii_y):
+        raise InputError(f"radius_y: {len(radii_y)} entries, but radius has {len(radii)}; give as many")
+    if y is None:
+        raise InputError("y=None: joint recurrence is of two series; rqa(x) is that of one")
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
+    embedding_y = embedding_of(
+        m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded,
+        metric=metric if metric_y is None else metric_y, normalize=normalize,
+        suffix="" if m_y is None and tau_y is None and metric_y is None else "_y", state=state,
+    )  # fmt: skip
+    first, second = (
+        near_one(options.arithmetic, points_of(data, what, own))[0]
+        for data, what, own in ((x, "x", embedding), (y, "y", embedding_y))
+    )
+    if first.n != second.n:
+        raise InputError(
+            f"y: joint recurrence needs as many points as x has, {first.n}, there are {second.n} (a series of n values "
+            "has n - (m-1) tau points); shorten the longer one"
+        )
+    window = arguments.window(
+        theiler, options.convention, first.n, first.n, series=(first.given, second.given)
+    )
+    alone = [problem_of(points, None, options, theiler=window) for points in (first, second)]
+    runner = runner_of(device, options, client)
+    sides = [
+        passes_for(
+            runner, problem, options.convention, points, points, threshold, own, name=name,
+            unit=options.radius_unit,
+        )
+        for problem, points, own, name in zip(
+            alone, (first, second), (radii, radii_y), ("radius", "radius_y"), strict=True
+        )
+    ]
+    complete = first.complete & second.complete
+    results: dict[int, RecurrenceResult] = {}
+    passes = _joined(*sides)
+    one_pass(passes, checkpoint, join=begin is not None)
+    for sweep in passes:
+        pair = (first, second)
+        counted = count(runner, sweep.problem, pair, pair, options, checkpoint, begin)
+        for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
+            origin = provenance(
+                runner, first, options,
+                threshold=threshold, wanted=radii[place], wanted_y=radii_y[place], y=embedding_y.described,
+            )  # fmt: skip
+            results[place] = result_of(counts, reported, alone[0], options, (complete, complete), origin)
+    ordered = tuple(results[place] for place in range(len(radii)))
+    if threshold != "recurrence_rate":  # which is that of each side by itself
+        remarks.tell(ordered, threshold, radii, [first.given, second.given])
+    return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]
+
+
+def _joined(x: Sequence[RqaPass], y: Sequence[RqaPass]) -> list[RqaPass]:
+    """Passes of joint problems: together where the radii of both ascend in the same order, else one by one."""
+    if [sweep.order for sweep in x] == [sweep.order for sweep in y]:
+        return [replace(a, problem=replace(a.problem, joint=b.problem)) for a, b in zip(x, y, strict=True)]
+    second = {place: _single(sweep, rank) for sweep in y for rank, place in enumerate(sweep.order)}
+    joined = []
+    for sweep in x:
+        for rank, place in enumerate(sweep.order):
+            problem = replace(_single(sweep, rank), joint=second[place])
+            joined.append(RqaPass(problem, (sweep.radii[rank],), (place,)))
+    return joined
+
+
+def _single(sweep: RqaPass, rank: int) -> RqaProblem:
+    p = sweep.problem
+    return replace(
+        p,
+        radii=(p.radii[rank],),
+        inner=None if p.inner is None else (p.inner[rank],),
+    )

@@ -1,28 +1,301 @@
-"""From what the user asks of a threshold to passes over the matrix, each with a problem that has its limits."""
+"""Radii that follow from the data: thresholds, and exact order statistics of distances."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..device.memory import budget
+from ..errors import DeviceMemoryError, InputError
 from ..jobs.runner import LocalRunner
-from .cells import cells_of_columns, cells_within
-from .conventions import Convention
-from .metrics import metric_named
+from ..kernels import spec
+from ..kernels.build import build
+from ..launch.staging import Pacer
+from ..tuning.parameters import parameters
+from .arguments import Convention, Spread, metric_named, required, scaled, spread, spread_in
+from .counts import cells_of_columns, cells_within
 from .points import Points
-from .problem import RqaProblem
-from .ranks import Ranks
-from .units import Spread, required, scaled, spread, spread_in
+from .problem import RqaProblem, require_precision
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
+    from ..device.executor import Buffer, Executor
     from ..jobs.runner import Runner
+
+
+# Order statistics among the distances of a recurrence matrix, exact and without the matrix.
+#
+# Distances are not negative, so that they order like their bit patterns. A limit is found by narrowing an interval of
+# bit patterns: each sweep over the cells counts those at or below some limits inside the interval. Where few cells are
+# left in it their distances are fetched and sorted.
+
+
+_GATHERED = 1 << 20  # distances fetched to be sorted
+_SAMPLE = 1 << 16  # pairs looked at on the host for a first interval
+_COLUMNS = 1 << 20  # columns with limits of their own at once
+
+
+class Ranks:
+    """Counts of cells at or below given limits, on one device.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : RqaProblem
+        Its points, metric and arithmetic; radii and Theiler fields do not enter.
+    x, y : ndarray
+        Rows and columns, as in :class:`pyedmcl.recurrence.problem.RqaProblem`; ``y`` None for a symmetric matrix.
+    window : int
+        Cells with |i - j| < window do not count.
+    lower : bool
+        Only cells below the main diagonal count.
+    """
+
+    def __init__(
+        self, executor: Executor, problem: RqaProblem, x: NDArray[Any], y: NDArray[Any] | None, *,
+        window: int, lower: bool = False,
+    ) -> None:  # fmt: skip
+        self.dtype = np.dtype(problem.arithmetic)
+        require_precision(executor.info, problem)
+        self.executor, self.problem = executor, problem
+        self.window, self.lower = window, lower
+        self._values: dict[str, Any] = problem.cell
+        self._spec = spec("recurrence_ranks")
+        self._pacer = Pacer(executor.info)
+        chosen = parameters(self._spec, self._values, executor.info).parameters
+        self.candidates: int = chosen["candidates"]
+        self._values |= chosen
+        self._room(x, y)
+        self._held: list[Buffer] = []
+        with np.errstate(over="ignore"):
+            self._x = self._upload(x.astype(self.dtype))
+            self._y = self._x if y is None else self._upload(y.astype(self.dtype))
+
+    def _room(self, x: NDArray[Any], y: NDArray[Any] | None) -> None:
+        width = min(self.problem.n_columns, _COLUMNS)
+        limits = self.candidates * width * (self.dtype.itemsize + 4)
+        needed = (x.size + (0 if y is None else y.size)) * self.dtype.itemsize + max(limits, _GATHERED * 8)
+        room = budget(self.executor.info)
+        if needed > room.total or max(x.size, _GATHERED) * self.dtype.itemsize > room.largest:
+            raise DeviceMemoryError(
+                f"selecting a threshold among the distances of {len(x):,} points needs {needed:,} bytes; "
+                f"{room.total:,} may be used on {self.executor.info.name}, {room.largest:,} of them for one buffer "
+                "(raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
+            )
+
+    def _upload(self, values: NDArray[Any]) -> Buffer:
+        self._held.append(self.executor.upload(np.ascontiguousarray(values)))
+        return self._held[-1]
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        for buffer in self._held:
+            buffer.release()
+        self._held.clear()
+
+    def counts(self, limits: NDArray[Any], begin: int = 0) -> NDArray[np.int64]:
+        """Cells at or below the limits.
+
+        Parameters
+        ----------
+        limits : ndarray (candidates,) or (columns, candidates)
+            Common to all columns, or for the columns from ``begin`` on.
+
+        Returns
+        -------
+        ndarray (candidates,) or (columns, candidates)
+        """
+        of_columns = limits.ndim == 2
+        n = len(limits) if of_columns else self.problem.n_columns
+        width = n if of_columns else min(n, _COLUMNS)
+        counted = np.zeros((self.candidates, width), np.uint32)
+        total = np.zeros(self.candidates, np.int64)
+        kernel = build(self.executor, self._spec, {**self._values, "per_column": of_columns})
+        buffers = [self.executor.upload(np.ascontiguousarray(limits, self.dtype)), self.executor.upload(counted)]
+        try:
+            for first in range(begin, begin + n, width):
+                block = np.zeros((self.candidates, min(width, begin + n - first)), np.uint32)
+                self.executor.upload(block, buffers[1])
+                self._sweep(
+                    kernel, block.shape[1], self.candidates, limits=buffers[0], counts=buffers[1], column_begin=first
+                )
+                self.executor.download(buffers[1], block)
+                total += block.sum(axis=1, dtype=np.int64)
+                counted = block
+        finally:
+            for buffer in buffers:
+                buffer.release()
+        return counted.T.astype(np.int64) if of_columns else total
+
+    def between(self, low: float, high: float) -> NDArray[Any]:
+        """The distances in (low, high], ascending; there must be at most :data:`_GATHERED`."""
+        gathered, filled = np.empty(_GATHERED, self.dtype), np.zeros(1, np.int32)
+        kernel = build(self.executor, self._spec, {**self._values, "per_column": False}, "recurrence_gather")
+        limits = np.array([low, high], self.dtype)
+        buffers = [self.executor.upload(limits), self.executor.allocate(gathered.nbytes), self.executor.upload(filled)]
+        try:
+            n = self.problem.n_columns
+            held = dict(zip(("limits", "found", "filled"), buffers, strict=True))
+            self._sweep(kernel, n, 2, capacity=_GATHERED, **held)
+            self.executor.download(buffers[2], filled)
+            part = gathered[: int(filled[0])]
+            if len(part):
+                self.executor.download(buffers[1], part)
+        finally:
+            for buffer in buffers:
+                buffer.release()
+        part.sort()
+        return part
+
+    def _sweep(self, kernel: Any, n_columns: int, comparisons: int, **arguments: Any) -> None:
+        """All rows against some columns, with the given number of comparisons a cell."""
+        cost = float(n_columns) * (3 * self._values["m"] + 2 * comparisons)
+        groups = -(-n_columns // self._values["wg"])
+        row = 0
+        while row < self.problem.n_rows:
+            end = min(row + self._pacer.units(cost), self.problem.n_rows)
+            event = self.executor.launch(
+                kernel, (groups * self._values["wg"],), (self._values["wg"],), x=self._x, y=self._y, row_begin=row,
+                row_end=end, n_columns=n_columns, window=self.window, lower=self.lower, **arguments,
+            )  # fmt: skip
+            self._pacer.launched(event, cost * (end - row))
+            row = end
+        self.executor.finish()
+
+    def kth(self, k: int, cells: int, sample: Callable[[int], NDArray[Any]]) -> float:
+        """The k-th smallest distance of all counted cells, k = 1, ..., as a number of the arithmetic.
+
+        Parameters
+        ----------
+        k, cells : int
+            ``cells`` of complete points are counted, and k is at most that number.
+        sample : callable
+            ``sample(n)`` gives some n distances of random cells; only speed depends on them.
+        """
+        seen = np.sort(sample(_SAMPLE))
+        low, high = -1, int(_bits(np.full(1, np.inf, self.dtype))[0])  # count(low) < k <= count(high)
+        inside = cells
+        trial = self._from_sample(seen, k / cells) if len(seen) else _spread(low, high, self.candidates)
+        below_low = 0
+        while high - low > 1:
+            if inside <= _GATHERED:
+                start = _value(low, self.dtype) if low >= 0 else -1.0
+                return float(self.between(start, _value(high, self.dtype))[k - below_low - 1])
+            counted = self.counts(_values(trial, self.dtype))
+            above = counted >= k
+            first = int(np.argmax(above)) if above.any() else len(trial)
+            if first < len(trial) and trial[first] < high:
+                high = int(trial[first])
+                inside_high = int(counted[first])
+            else:
+                inside_high = below_low + inside
+            if first > 0 and trial[first - 1] > low:
+                low, below_low = int(trial[first - 1]), int(counted[first - 1])
+            inside = inside_high - below_low
+            trial = _spread(low, high, self.candidates)
+        return _value(high, self.dtype)
+
+    def above(self, low: float, cells: int, sample: Callable[[int], NDArray[Any]]) -> float:
+        """The smallest distance above ``low`` of all counted ``cells``; 0 where there is none."""
+        counted = int(self.counts(np.full(self.candidates, low, self.dtype))[0])
+        return self.kth(counted + 1, cells, sample) if counted < cells else 0.0
+
+    def _from_sample(self, seen: NDArray[Any], share: float) -> NDArray[np.int64]:
+        """Limits around the wanted quantile of a sample, as far apart as its error is wide."""
+        n = len(seen)
+        error = 4 * np.sqrt(n * share * (1 - share)) + 4
+        places = np.rint(np.linspace(share * n - error, share * n + error, self.candidates)).astype(int)
+        chosen: NDArray[np.int64] = _bits(seen[np.clip(places, 0, n - 1)])
+        return chosen
+
+    def kth_of_columns(
+        self, k: int, cells: NDArray[np.int64], sample: Callable[[int], NDArray[Any]]
+    ) -> NDArray[np.float64]:
+        """The k-th smallest distance of each column, the largest where it has fewer, -1 where it has none.
+
+        Parameters
+        ----------
+        k : int
+        cells : ndarray (columns,)
+            How many cells of complete points of each column are counted.
+        sample : callable
+            As for :meth:`kth`.
+        """
+        seen = np.sort(sample(_SAMPLE))
+        out = np.empty(self.problem.n_columns, np.float64)
+        for begin in range(0, len(out), _COLUMNS):
+            part = out[begin : begin + _COLUMNS]
+            part[:] = self._kth_of_columns(k, begin, cells[begin : begin + _COLUMNS], seen)
+        return out
+
+    def _kth_of_columns(
+        self, k: int, begin: int, cells: NDArray[np.int64], seen: NDArray[Any]
+    ) -> NDArray[Any]:
+        n = len(cells)
+        high = np.full(n, _bits(np.full(1, np.inf, self.dtype))[0], np.int64)
+        low, below = np.full(n, -1, np.int64), np.zeros(n, np.int64)  # below: cells at or below low
+        rank = np.minimum(k, cells)
+        trial = _spread(low[:, None], high[:, None], self.candidates)
+        if len(seen):  # a column's quantile is within some powers of two of that of all
+            shares = k / self.problem.n_rows * 2.0 ** (np.arange(self.candidates) - self.candidates // 2)
+            places = np.clip(np.rint(shares * len(seen)).astype(int), 0, len(seen) - 1)
+            trial = np.broadcast_to(_bits(seen[places]), trial.shape)
+        rows = np.arange(n)
+        while ((high - low > 1) & (rank - below > self._values["next"])).any():
+            counted = self.counts(_values(trial, self.dtype), begin)
+            above = counted >= rank[:, None]
+            first = np.where(above.any(axis=1), above.argmax(axis=1), self.candidates)
+            last, capped = np.maximum(first - 1, 0), np.minimum(first, self.candidates - 1)
+            higher = (first > 0) & (trial[rows, last] > low)
+            below = np.where(higher, counted[rows, last], below)
+            low = np.where(higher, trial[rows, last], low)
+            high = np.where(first < self.candidates, np.minimum(trial[rows, capped], high), high)
+            trial = _spread(low[:, None], high[:, None], self.candidates)
+        limits = _values(high, self.dtype).copy()
+        rest = rank - below
+        sorted_out = rest <= self._values["next"]
+        if sorted_out.any():
+            least = np.where(low >= 0, _values(np.maximum(low, 0), self.dtype), self.dtype.type(-1))
+            following = self._next(least, begin)
+            limits[sorted_out] = following[rows, np.clip(rest, 1, self._values["next"]) - 1][sorted_out]
+        return np.where(cells > 0, limits, -1)
+
+    def _next(self, low: NDArray[Any], begin: int) -> NDArray[Any]:
+        """The smallest distances above ``low`` of the columns from ``begin`` on, (columns, next)."""
+        following = np.full((len(low), self._values["next"]), np.inf, self.dtype)
+        kernel = build(self.executor, self._spec, {**self._values, "per_column": True}, "recurrence_next")
+        buffers = [self.executor.upload(np.ascontiguousarray(low, self.dtype)), self.executor.upload(following)]
+        try:
+            self._sweep(kernel, len(low), 4, lows=buffers[0], found=buffers[1], column_begin=begin)
+            return self.executor.download(buffers[1], following)
+        finally:
+            for buffer in buffers:
+                buffer.release()
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.int64]:
+    kind = np.int32 if values.dtype == np.float32 else np.int64
+    return values.view(kind).astype(np.int64)
+
+
+def _values(bits: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    kind = np.int32 if dtype == np.float32 else np.int64
+    return np.ascontiguousarray(bits, kind).view(dtype)
+
+
+def _value(bits: int, dtype: np.dtype[Any]) -> float:
+    return float(_values(np.array([bits], np.int64), dtype)[0])
+
+
+def _spread(low: Any, high: Any, n: int) -> NDArray[np.int64]:
+    """n patterns above ``low`` and below ``high``, evenly spaced and ascending; ``high`` - 1 again where few are."""
+    step = np.maximum((np.asarray(high, np.int64) - low) // (n + 1), 1)
+    patterns: NDArray[np.int64] = np.minimum(low + step * np.arange(1, n + 1), np.asarray(high, np.int64) - 1)
+    return patterns
 
 
 _PIXELS = 64  # in whose squares distances are added
@@ -70,7 +343,7 @@ def passes_for(
     name : str
         The argument that held them.
     unit : str
-        Of radii; see :mod:`pyedmcl.recurrence.units`.
+        Of radii; see :mod:`pyedmcl.recurrence.arguments`.
     what : str, optional
         What messages call the series.
     """
@@ -162,8 +435,7 @@ def mean_distance(
 ) -> float:
     """The mean distance of all points of the rows and all of the columns, in the unit of the data; of one series of
     different points (``pairs``), or of all. Distances are added as integers, so that it is the same on every device."""
-    from .image.problem import image_problem
-    from .image.render import rendered
+    from .image_problem import image_problem, rendered
 
     n, m = int(np.count_nonzero(rows.complete)), int(np.count_nonzero(columns.complete))
     cells = n * (n - 1) if problem.symmetric and pairs else n * m

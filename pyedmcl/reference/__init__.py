@@ -1,4 +1,4 @@
-"""Slow, obvious NumPy oracles against which tuned kernels are verified. This room imports numpy only."""
+"""Slow, obvious NumPy oracles against which tuned kernels are verified. This package imports numpy only."""
 
 from __future__ import annotations
 

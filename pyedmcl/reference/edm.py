@@ -1,19 +1,44 @@
-"""Oracles of the EDM kernels: neighbours bit for bit as a device computes them, simplex and skill in float64.
-
-The arithmetic of a pair is fixed on every device: ``diff = x[t - e*tau] - x[j - e*tau]`` rounded to the working
-precision, then ``acc = fma(diff, diff, acc)`` for e = 0 .. E-1 from ``acc = 0``. NumPy has no fma, so both are
-emulated here with error-free transformations; one rounding to odd before the last makes the result exact.
-"""
+"""Oracles of the EDM kernels: neighbours and their order, simplex projection, S-map, and cross mapping."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .order import nearest_first
+# The order of neighbours on the host: the nearer row comes first, and of two that are equally near the smaller one.
+#
+# The same rule for kernels is ``clkernels/order.clh``.
+
+
+def nearest_first(distances: npt.NDArray[Any], k: int | None = None) -> npt.NDArray[np.intp]:
+    """Places of the ``k`` nearest along the last axis, nearest first.
+
+    Parameters
+    ----------
+    distances : ndarray of float, shape (..., n)
+        Of rows in ascending order, so that of two places the smaller one is the smaller row. They may be squared.
+    k : int, optional
+        All n by default.
+
+    Returns
+    -------
+    ndarray of int, shape (..., min(k, n))
+    """
+    order: npt.NDArray[np.intp] = np.argsort(distances, axis=-1)  # a fifth of the time of a stable sort
+    last = None if k is None else k + 1
+    first = np.take_along_axis(distances, order[..., :last], axis=-1)
+    if not (first[..., 1:] > first[..., :-1]).all():  # ties, or NaN
+        order = np.argsort(distances, axis=-1, kind="stable")  # which leaves ties as they are
+    return order[..., :k]
+
+
+# The arithmetic of a pair is fixed on every device: ``diff = x[t - e*tau] - x[j - e*tau]`` rounded to the working
+# precision, then ``acc = fma(diff, diff, acc)`` for e = 0 .. E-1 from ``acc = 0``. NumPy has no fma, so both are
+# emulated here with error-free transformations; one rounding to odd before the last makes the result exact.
+
 
 Floats = npt.NDArray[np.floating[Any]]
 Doubles = npt.NDArray[np.float64]
@@ -271,3 +296,402 @@ def compacted(x: Floats) -> Doubles:
     step = np.where(scaled < 1, 2.0**-16, 2.0**-15)
     rounded: Doubles = np.round(scaled / step) * step
     return rounded
+
+
+# Oracle of S-map: locally weighted linear regression by singular values in float64, a row at a time.
+#
+# Sugihara, Phil. Trans. R. Soc. A 348, 477 (1994): with weights W = exp(-theta d / d_mean), d_mean being the mean
+# distance of the query's neighbours, the coefficients minimise sum W^2 (y - c0 - c.x)^2.
+
+
+Integers = npt.NDArray[np.integer]
+
+
+class Fit(NamedTuple):
+    """Of n query rows: (n,) predictions and variances, (n, D + 1) intercept with slopes, and singular values."""
+
+    predicted: Doubles
+    variance: Doubles
+    coefficients: Doubles
+    singular_values: Doubles
+
+
+def _neighbours(
+    library: Doubles, rows: Integers, point: Doubles, row: int, exclusion_radius: int, knn: int | None
+) -> tuple[Integers, Doubles]:
+    """Places and distances of the library rows, at most ``knn``, in the order of neighbours.
+
+    The order matters to rounding: solvers by reflections keep the digits of heavy rows only where these come first.
+    """
+    rows_left = np.flatnonzero(np.abs(np.asarray(rows, np.int64) - row) > exclusion_radius)
+    d = np.sqrt(((library[rows_left] - point) ** 2).sum(axis=1))
+    order = nearest_first(d, knn)
+    return rows_left[order], d[order]
+
+
+def smap_rows(
+    library: npt.ArrayLike,
+    target: npt.ArrayLike,
+    rows: Integers,
+    points: npt.ArrayLike,
+    point_rows: Integers,
+    theta: float,
+    *,
+    exclusion_radius: int = 0,
+    knn: int | None = None,
+    alpha: float = 0.0,
+) -> Fit:
+    """S-map around each query row.
+
+    Parameters
+    ----------
+    library : array_like (m, D)
+        Coordinates of the library rows.
+    target : array_like (m,)
+        What each of them leads to.
+    rows, point_rows : ndarray of int (m,), (n,)
+        Row numbers; pairs up to ``exclusion_radius`` apart are left out (-1: none is).
+    points : array_like (n, D)
+        Query rows.
+    theta : float
+        Localisation, at least 0.
+    knn : int, optional
+        Neighbours; all library rows by default.
+    alpha : float
+        Ridge penalty on the squared slopes.
+
+    Returns
+    -------
+    Fit
+        NaN for rows without a neighbour.
+    """
+    x, y, q = (np.asarray(v, np.float64) for v in (library, target, points))
+    n, width = len(q), x.shape[1] + 1
+    out = Fit(np.full(n, np.nan), np.full(n, np.nan), np.full((n, width), np.nan), np.full((n, width), np.nan))
+    for t in range(n):
+        near, d = _neighbours(x, rows, q[t], int(point_rows[t]), exclusion_radius, knn)
+        if not len(near):
+            continue
+        mean = d.mean()
+        w = np.exp(-theta * d / mean) if mean > 0 else np.ones(len(near))
+        if not w.any():  # all of them underflow
+            continue
+        a = np.column_stack([w, w[:, None] * x[near]])
+        b = w * y[near]
+        sizes = np.linalg.svd(a, compute_uv=False)
+        out.singular_values[t] = 0
+        out.singular_values[t, : len(sizes)] = sizes
+        if alpha:
+            a = np.vstack([a, np.sqrt(alpha) * np.eye(width)[1:]])
+            b = np.concatenate([b, np.zeros(width - 1)])
+        c = np.asarray(np.linalg.lstsq(a, b, rcond=None)[0], np.float64)
+        out.coefficients[t] = c
+        out.predicted[t] = c[0] + c[1:] @ q[t]
+        out.variance[t] = (w * (y[near] - out.predicted[t]) ** 2).sum() / w.sum()
+    return out
+
+
+def scales(
+    library: Doubles, rows: Integers, points: Doubles, point_rows: Integers, *, exclusion_radius: int = 0,
+    knn: int | None = None,
+) -> tuple[Doubles, Doubles, Integers]:  # fmt: skip
+    """Per query row: distance of its nearest library row, mean distance of its neighbours, and how many these are."""
+    distances = [_neighbours(library, rows, q, int(t), exclusion_radius, knn)[1]
+             for q, t in zip(points, point_rows, strict=True)]  # fmt: skip
+    nearest = np.array([d.min() if len(d) else np.inf for d in distances])
+    mean = np.array([d.mean() if len(d) else np.nan for d in distances])
+    return nearest, mean, np.array([len(d) for d in distances])
+
+
+def moments(regressors: Doubles, target: Doubles, weights: Doubles) -> Doubles:
+    """Sums over rows: W^2 v v' (packed lower triangle) and W^2 v y with v = (1, regressors), then W, W y, W y^2."""
+    v = np.column_stack([np.ones(len(target)), regressors])
+    weighted = weights[:, None] ** 2 * v
+    gram = weighted.T @ v
+    packed = [gram[b, a] for b in range(len(gram)) for a in range(b + 1)]
+    last = [weights.sum(), (weights * target).sum(), (weights * target**2).sum()]
+    return np.array([*packed, *(weighted.T @ target), *last])
+
+
+def solve(gram: Doubles, right: Doubles) -> Doubles:
+    """Solutions (n, K) of symmetric systems (n, K, K) and (n, K)."""
+    return np.asarray(np.linalg.solve(gram, right[..., None])[..., 0], np.float64)
+
+
+def map_rho(
+    series: npt.ArrayLike, E: npt.ArrayLike, theta: float, *, tau: int = 1, Tp: int = 0, exclusion_radius: int = 0,
+    ridge: float = 0.0, libraries: Iterable[int] | None = None,
+) -> Doubles:  # fmt: skip
+    """rho of predictions by S-map, row = library, column = target.
+
+    Parameters
+    ----------
+    series : array_like (n_steps, n_series)
+        NaN for gaps.
+    E : int or array_like of int (n_series,)
+        Embedding dimension of each target.
+    theta, ridge : float
+    tau, Tp, exclusion_radius : int
+    libraries : iterable of int, optional
+        All by default.
+
+    Returns
+    -------
+    ndarray (n_libraries, n_series)
+        NaN for fewer than three predictions, and where they or the observations do not vary.
+    """
+    which, fits = _map_fits(series, E, theta, tau, Tp, exclusion_radius, ridge, libraries)
+    rho = np.full((len(which), np.shape(series)[1]), np.nan)
+    for place, column, fit, states, target in fits:
+        finite = np.isfinite(target)
+        if finite.sum() >= 3 and np.ptp(target[finite]) > 0 and np.ptp(states[finite]) > 0:
+            rho[place, column] = np.corrcoef(fit.predicted[finite], target[finite])[0, 1]
+    return rho
+
+
+def map_slopes(
+    series: npt.ArrayLike, E: npt.ArrayLike, theta: float, *, tau: int = 1, Tp: int = 0, exclusion_radius: int = 0,
+    ridge: float = 0.0, libraries: Iterable[int] | None = None,
+) -> Doubles:  # fmt: skip
+    """Mean slopes (n_libraries, n_series, largest E) of targets on the lags of libraries, over all rows with a state.
+
+    Arguments are those of :func:`map_rho`; NaN behind the E of a target, and for a library that never changes.
+    """
+    which, fits = _map_fits(series, E, theta, tau, Tp, exclusion_radius, ridge, libraries)
+    slopes = np.full((len(which), np.shape(series)[1], int(np.max(E))), np.nan)
+    for place, column, fit, states, _ in fits:
+        if np.ptp(states) > 0:
+            slopes[place, column, : states.shape[1]] = fit.coefficients[:, 1:].mean(axis=0)
+    return slopes
+
+
+def _map_fits(
+    series: npt.ArrayLike, E: npt.ArrayLike, theta: float, tau: int, Tp: int, exclusion_radius: int, ridge: float,
+    libraries: Iterable[int] | None,
+) -> tuple[list[int], Iterator[tuple[int, int, Fit, Doubles, Doubles]]]:  # fmt: skip
+    """The libraries of a map, and (place among them, target, fit, states, what they lead to) of each pair."""
+    x = np.asarray(series, np.float64)
+    n, n_series = x.shape
+    which = list(range(n_series) if libraries is None else libraries)
+    target_row = np.arange(n) + Tp
+    inside = (target_row >= 0) & (target_row < n)
+
+    def pairs() -> Iterator[tuple[int, int, Fit, Doubles, Doubles]]:
+        for place, library in enumerate(which):
+            for column, dim in enumerate(np.broadcast_to(E, n_series).tolist()):
+                states = np.full((n, dim), np.nan)
+                for lag in range(dim):
+                    states[lag * tau :, lag] = x[: n - lag * tau, library]
+                target = np.where(inside, x[np.where(inside, target_row, 0), column], np.nan)
+                rows = np.flatnonzero(np.isfinite(states).all(axis=1) & inside)
+                rows_left = rows[np.isfinite(target[rows])]
+                fit = smap_rows(
+                    states[rows_left], target[rows_left], rows_left, states[rows], rows, theta,
+                    exclusion_radius=exclusion_radius, alpha=ridge,
+                )  # fmt: skip
+                yield place, column, fit, states[rows], target[rows]
+
+    return which, pairs()
+
+
+# Oracle of convergent cross mapping: random sub-libraries bit for bit as a device draws them, and their skill.
+#
+# A sub-library is drawn without replacement by going through the rows that may be drawn, in order, and taking each with
+# the chance that what is still wanted has among what is left (selection sampling: Fan, Muller and Rezucha, J. Am. Stat.
+# Assoc. 57, 387, 1962). The random numbers are those of Philox4x32-10 (Salmon et al., Proc. SC11, 16, 2011), whose
+# output is a function of key and counter alone: no draw depends on another.
+
+
+Words = npt.NDArray[np.uint32]
+
+_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_STEPS = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+def philox4x32(counter: npt.ArrayLike, key: npt.ArrayLike) -> Words:
+    """Ten rounds of Philox.
+
+    Parameters
+    ----------
+    counter : array_like of uint32 (..., 4)
+    key : array_like of uint32 (2,)
+
+    Returns
+    -------
+    ndarray of uint32 (..., 4)
+    """
+    c = np.moveaxis(np.asarray(counter, np.uint32), -1, 0).copy()
+    k0, k1 = np.asarray(key, np.uint32)
+    with np.errstate(over="ignore"):
+        for _ in range(10):
+            first, second = (c[0].astype(np.uint64) * _MULTIPLIERS[0], c[2].astype(np.uint64) * _MULTIPLIERS[1])
+            c = np.stack([
+                (second >> _HALF).astype(np.uint32) ^ c[1] ^ k0, (second & _LOW).astype(np.uint32),
+                (first >> _HALF).astype(np.uint32) ^ c[3] ^ k1, (first & _LOW).astype(np.uint32),
+            ])  # fmt: skip
+            k0, k1 = k0 + _STEPS[0], k1 + _STEPS[1]
+    return np.moveaxis(c, 0, -1)
+
+
+def stream_key(seed: int, lib_size: int) -> Words:
+    """Key of the streams of a library size: two words that NumPy's SeedSequence makes of both."""
+    words: Words = np.random.SeedSequence(entropy=seed, spawn_key=(lib_size,)).generate_state(2).astype(np.uint32)
+    return words
+
+
+def sub_library(
+    n_rows: int, lib_size: int, *, seed: int, library: int, target: int, sample: int
+) -> npt.NDArray[np.int64]:
+    """Ranks (lib_size,) among the rows that may be drawn, ascending, that a sample draws.
+
+    Parameters
+    ----------
+    n_rows, lib_size : int
+        Rows there are, and rows wanted, at most as many.
+    seed : int
+    library, target : int
+        Numbers of the two series, which choose the stream.
+    sample : int
+        Number of the sample.
+    """
+    blocks = -(-n_rows // 4)
+    counter = np.zeros((blocks, 4), np.uint32)
+    counter[:, 0] = np.arange(blocks)
+    counter[:, 1:] = sample, library, target
+    numbers = philox4x32(counter, stream_key(seed, lib_size)).reshape(-1).tolist()
+    taken: list[int] = []
+    for p in range(n_rows):
+        if numbers[p] * (n_rows - p) >> 32 < lib_size - len(taken):
+            taken.append(p)
+    return np.array(taken, np.int64)
+
+
+def ccm_skill(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    lib_size: int,
+    *,
+    E: int,
+    tau: int = 1,
+    Tp: int = 0,
+    k: int | None = None,
+    exclusion_radius: int = 0,
+    seed: int = 0,
+    library: int = 0,
+    target: int = 1,
+    sample: int = 0,
+    library_mask: Mask | None = None,
+) -> float:
+    """rho of ``y`` predicted from a random sub-library of the embedding of ``x``, in float64.
+
+    Parameters
+    ----------
+    x, y : array_like (L,)
+        Library series, whose every embedded row is predicted from, and target series.
+    lib_size : int
+    library, target, sample, seed : int
+        See :func:`sub_library`.
+    library_mask : ndarray of bool (L,), optional
+        Rows that may be drawn.
+    """
+    of: Floats = np.asarray(x, np.float64)
+    aim: Floats = np.asarray(y, np.float64)
+    mask = library_mask_of(of, E, tau, Tp, aim)
+    stream = {"seed": seed, "library": library, "target": target, "sample": sample}
+    members = _members(mask if library_mask is None else mask & library_mask, lib_size, stream)
+    squared, indices = knn_float64_exact(
+        of, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=exclusion_radius, target=aim, library_mask=members
+    )
+    predicted: Doubles = simplex_predict(indices, np.sqrt(squared), aim, Tp)[0]
+    return pearson(predicted, _ahead(aim, Tp))
+
+
+def ccm_smap_skill(
+    x: npt.ArrayLike, y: npt.ArrayLike, lib_size: int, *, E: int, theta: float, ridge: float = 0.0, tau: int = 1,
+    Tp: int = 0, exclusion_radius: int = 0, seed: int = 0, library: int = 0, target: int = 1, sample: int = 0,
+    library_mask: Mask | None = None,
+) -> float:  # fmt: skip
+    """As :func:`ccm_skill`, predicted by S-map from all members of the sub-library, where there are E + 1 or more."""
+    of: Floats = np.asarray(x, np.float64)
+    aim: Floats = np.asarray(y, np.float64)
+    mask = library_mask_of(of, E, tau, Tp, aim)
+    stream = {"seed": seed, "library": library, "target": target, "sample": sample}
+    members = np.flatnonzero(_members(mask if library_mask is None else mask & library_mask, lib_size, stream))
+    states = np.column_stack([np.roll(of, lag * tau) for lag in range(E)])  # its rows hold nothing that went round
+    ahead, rows = _ahead(aim, Tp), np.flatnonzero(mask)
+    fit = smap_rows(
+        states[members], ahead[members], members, states[rows], rows, theta, exclusion_radius=exclusion_radius,
+        alpha=ridge,
+    )  # fmt: skip
+    left = (np.abs(rows[:, None] - members) > exclusion_radius).sum(axis=1)
+    return pearson(np.where(left > E, fit.predicted, np.nan), ahead[rows])
+
+
+def _members(mask: Mask, lib_size: int, stream: dict[str, int]) -> Mask:
+    """Which of the rows that may be drawn a sample draws."""
+    rows, members = np.flatnonzero(mask), np.zeros(len(mask), bool)
+    members[rows[sub_library(len(rows), lib_size, **stream)]] = True
+    return members
+
+
+def _ahead(aim: Floats, Tp: int) -> Floats:
+    """What each row is to predict; NaN where that lies outside the series."""
+    observed = np.full(len(aim), np.nan)
+    at = np.arange(len(aim)) + Tp
+    inside = (at >= 0) & (at < len(aim))
+    observed[inside] = aim[at[inside]]
+    return observed
+
+
+# Oracle of partial cross mapping (Leng et al., Nat. Commun. 11, 2632, 2020): simplex projection and least squares.
+
+
+def estimate(library: npt.ArrayLike, target: npt.ArrayLike, E: int, tau: int, Tp: int, radius: int = 0) -> Doubles:
+    """``target`` as the E + 1 nearest states of ``library`` predict it, at the rows that are predicted, else NaN."""
+    x, y = np.asarray(library, np.float64), np.asarray(target, np.float64)
+    n, first = len(x), (E - 1) * tau
+    states = np.full((n, E), np.nan)
+    for lag in range(E):
+        states[lag * tau :, lag] = x[: n - lag * tau]
+    states[:first] = np.nan
+    out = np.full(n, np.nan)
+    for t in range(n):
+        if not np.isfinite(states[t]).all() or not 0 <= t + Tp < n:
+            continue
+        neighbours = [
+            j for j in range(n)
+            if abs(t - j) > radius and 0 <= j + Tp < n and np.isfinite(states[j]).all() and np.isfinite(y[j + Tp])
+        ]  # fmt: skip
+        apart = np.array([np.sqrt(((states[t] - states[j]) ** 2).sum()) for j in neighbours])
+        near = nearest_first(apart, E + 1)
+        d = apart[near]
+        if not len(d):
+            continue
+        weight = np.exp(-d / d[0]) if d[0] > 0 else (d == 0).astype(float)
+        out[t + Tp] = weight @ y[np.array(neighbours)[near] + Tp] / weight.sum()
+    return out
+
+
+def partial_skill(
+    cause: npt.ArrayLike, effect: npt.ArrayLike, given: list[npt.ArrayLike], E: list[int], tau: int, Tp: int
+) -> tuple[float, float, list[float]]:
+    """Skill of the effect's states for the cause, the same given the estimates through ``given``, and those skills.
+
+    ``E`` holds the dimensions of the effect and of each of ``given``.
+    """
+    x = np.asarray(cause, np.float64)
+    first = estimate(effect, x, E[0], tau, Tp)
+    second = [
+        estimate(estimate(effect, z, E[0], tau, Tp), x, dim, tau, Tp) for z, dim in zip(given, E[1:], strict=True)
+    ]
+    present = np.isfinite(np.array([x, first, *second])).all(axis=0)
+    controls: Any = np.column_stack([np.ones(present.sum()), *(one[present] for one in second)])
+    left = [side[present] - controls @ np.linalg.lstsq(controls, side[present], rcond=None)[0] for side in (x, first)]
+    return _rho(x, first), _rho(*left), [_rho(x, one) for one in second]
+
+
+def _rho(a: Doubles, b: Doubles) -> float:
+    present = np.isfinite(a) & np.isfinite(b)
+    return float(np.corrcoef(a[present], b[present])[0, 1])

@@ -16,19 +16,16 @@ import numpy as np
 
 from ..device.executor import Executor
 from ..errors import DeviceMemoryError
-from ..launch.pool import Pool
-from ..launch.staging import Staging
-from ..neighbors.choose import SearchRequest
-from ..neighbors.costs import intrinsic_dimension
-from ..neighbors.index import KDTree
-from ..neighbors.plan import SearchProblem
-from ..neighbors.pruned import PrunedSearcher
-from ..neighbors.rates import has_tree
-from ..neighbors.rates_fit import Timing
-from ..neighbors.searcher import open_searcher
-from ..neighbors.series import load_states
-from ..neighbors.shared_sums import shared_sums_pay
-from .problems.common import Floats, flow, releasing, scalar
+from ..launch.staging import Pool, Staging
+from ..search.choose import SearchRequest, intrinsic_dimension
+from ..search.index import KDTree
+from ..search.plan import SearchProblem
+from ..search.pruned import PrunedSearcher
+from ..search.rates import Timing, has_tree
+from ..search.searcher import open_searcher
+from ..search.searches import shared_sums_pay
+from ..search.tables import load_states
+from .problem import Floats, flow, releasing, scalar
 
 #: Seconds for everything, where no budget is given.
 SECONDS = {"rapid": 20.0, "normal": 60.0, "exhaustive": 180.0}

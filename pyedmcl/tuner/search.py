@@ -1,30 +1,429 @@
-"""The tuning of one kernel for one problem: ask a strategy, try, verify, note, and compare the best with the defaults.
-
-Costs are seconds relative to the best configuration so far, run in the same rounds: a machine that gets slower for a
-while slows both.
-"""
+"""The tuning of one kernel for one problem: which configurations, in what order, and which is best."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from random import Random
 from statistics import median
 from typing import Any
 
-from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
+from ..device.quirks import quirks_for
+from ..kernels.kernel_spec import Constraint, KernelSpec, Tunable
+from ..tuning import defaults
 from ..tuning.database import Database, new_session
-from ..tuning.key import TuningKey, canonical, tuning_key
 from ..tuning.parameters import source
-from .duel import by_speed, compare, winner
-from .measure import Reply, TrialQuestion
-from .outcome import Backend, Settings, Standing
+from ..tuning.records import TuningKey, canonical, tuning_key
+from .measure import Backend, Parameters, Reply, Settings, Standing, TrialQuestion, by_speed, compare, winner
 from .problem import TuningCase
-from .space import Space
-from .strategies import STRATEGIES, ask
-from .trials import Candidate, Trials
+
+# The configurations of a kernel that are worth considering: the product of its tunables, less what is not valid.
+
+
+Configuration = Mapping[str, Any]
+
+_TRIES = 50
+
+
+class _Partial(dict[str, Any]):
+    """Values of some tunables and of all that is given; asking for the other tunables raises KeyError, also ``get``."""
+
+    def __init__(self, values: Mapping[str, Any], undecided: frozenset[str]) -> None:
+        super().__init__(values)
+        self.undecided = undecided
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self or name in self.undecided else default
+
+
+def _holds(constraint: Constraint, values: _Partial) -> bool | str:
+    """Whether a constraint holds; the name of a tunable without a value while it depends on that.
+
+    What asks for a value that only the engine knows is left to the engine, which refuses to build it.
+    """
+    try:
+        return bool(constraint.holds(values))
+    except KeyError as unknown:
+        name = unknown.args[0] if unknown.args else None
+        return name if isinstance(name, str) and name in values.undecided else True
+
+
+class Space:
+    """All valid configurations of a kernel for a problem on a device.
+
+    Parameters
+    ----------
+    spec : KernelSpec
+    info : DeviceInfo
+    given : mapping, optional
+        Specialisation, as far as it is known. Constraints on values that are not known are left to the build.
+    sizes : mapping, optional
+        Sizes of the problem, which say how much local memory staged targets take.
+    """
+
+    def __init__(
+        self, spec: KernelSpec, info: DeviceInfo, given: Mapping[str, Any] | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.spec, self.info = spec, info
+        quirks = quirks_for(info)
+        self._most = quirks.max_work_group
+        self.given = {**(given or {}), **quirks.values}
+        self.tunables: dict[str, Tunable] = {tunable.name: tunable for tunable in spec.tunables}
+        self.constraints = (*spec.constraints, *defaults.limits(spec, self.given, info, self._most, sizes))
+
+    def defaults(self) -> dict[str, Any]:
+        """What is used without any tuning."""
+        return defaults.defaults(self.spec, self.given, self.info, self._most)
+
+    def raw_count(self) -> int:
+        """Combinations of values, valid or not."""
+        return prod(len(tunable.values) for tunable in self.tunables.values())
+
+    def count(self) -> int:
+        """Valid configurations, exactly: branches in which nothing is left to decide are not walked through."""
+        return self._count({}, tuple(self.tunables), self.constraints)
+
+    def enumerate(self) -> Iterator[dict[str, Any]]:
+        """Valid configurations in the order of the spec's values, the last tunable changing first."""
+        return self._walk({}, tuple(self.tunables), self.constraints, None)
+
+    def sample(self, rng: Random) -> dict[str, Any] | None:
+        """A valid configuration drawn at random; None where there is none.
+
+        All are equally likely where at least some of the combinations are valid.
+        """
+        for _ in range(_TRIES):
+            drawn = {name: rng.choice(tunable.values) for name, tunable in self.tunables.items()}
+            if not self.broken(drawn):
+                return drawn
+        return next(self._walk({}, tuple(self.tunables), self.constraints, rng), None)
+
+    def broken(self, configuration: Configuration) -> list[str]:
+        """All that speaks against a configuration; empty for a valid one."""
+        return list(defaults.objections(self.spec, configuration, self.given, self.constraints))
+
+    def neighbours(self, configuration: Configuration) -> list[dict[str, Any]]:
+        """Valid configurations one step away: one tunable goes to the value before or after its own.
+
+        Where that breaks a constraint, one other tunable takes the first value that mends it.
+        """
+        configurations: dict[str, dict[str, Any]] = {}
+        for name, tunable in self.tunables.items():
+            for value in _beside(tunable.values, configuration[name]):
+                changed = {**configuration, name: value}
+                if self.broken(changed):
+                    mended = self._mended(changed, name)
+                    if mended is None:
+                        continue
+                    changed = mended
+                configurations.setdefault(canonical(changed), changed)
+        configurations.pop(canonical(configuration), None)
+        return list(configurations.values())
+
+    def perturbed(self, configuration: Configuration, rng: Random, changes: int) -> dict[str, Any] | None:
+        """A valid configuration that differs in ``changes`` tunables at random places; None where none was met."""
+        names = [name for name, tunable in self.tunables.items() if len(tunable.values) > 1]
+        for _ in range(_TRIES if names else 0):
+            changed = dict(configuration)
+            for name in rng.sample(names, min(changes, len(names))):
+                changed[name] = rng.choice([v for v in self.tunables[name].values if v != configuration[name]])
+            if not self.broken(changed):
+                return changed
+        return None
+
+    def _mended(self, configuration: Configuration, kept: str) -> dict[str, Any] | None:
+        for name, tunable in self.tunables.items():
+            if name == kept:
+                continue
+            for value in tunable.values:
+                changed = {**configuration, name: value}
+                if not self.broken(changed):
+                    return changed
+        return None
+
+    def _open(
+        self, values: Mapping[str, Any], rest: tuple[str, ...], constraints: tuple[Constraint, ...]
+    ) -> dict[Constraint, str] | None:
+        """The constraints that are not decided yet, each with what it asks for next; None if one is broken."""
+        partial = _Partial({**self.given, **values}, frozenset(rest))
+        left = {}
+        for constraint in constraints:
+            holds = _holds(constraint, partial)
+            if holds is False:
+                return None
+            if isinstance(holds, str):
+                left[constraint] = holds
+        return left
+
+    def _count(self, values: dict[str, Any], rest: tuple[str, ...], constraints: tuple[Constraint, ...]) -> int:
+        left = self._open(values, rest, constraints)
+        if left is None:
+            return 0
+        if not left:
+            return prod(len(self.tunables[name].values) for name in rest)
+        name = next(iter(left.values()))
+        others = tuple(other for other in rest if other != name)
+        return sum(self._count({**values, name: v}, others, tuple(left)) for v in self.tunables[name].values)
+
+    def _walk(
+        self, values: dict[str, Any], rest: tuple[str, ...], constraints: tuple[Constraint, ...], rng: Random | None
+    ) -> Iterator[dict[str, Any]]:
+        left = self._open(values, rest, constraints)
+        if left is None:
+            return
+        if not rest:
+            yield values
+            return
+        first, *others = rest
+        choices = list(self.tunables[first].values)
+        if rng is not None:
+            rng.shuffle(choices)
+        for value in choices:
+            yield from self._walk({**values, first: value}, tuple(others), tuple(left), rng)
+
+
+def _beside(values: tuple[Any, ...], value: Any) -> list[Any]:
+    """The values before and after ``value``; for one that is not listed, those on both sides of it."""
+    if value in values:
+        at = values.index(value)
+        return [values[place] for place in (at - 1, at + 1) if 0 <= place < len(values)]
+    below = [v for v in values if v < value][-1:]
+    above = [v for v in values if v > value][:1]
+    return below + above
+
+
+# In what order configurations are tried: pure generators that are asked for some and told how those did.
+#
+# A strategy is given configurations to begin with, such as the defaults, and how many it may ask for at once. It yields
+# lists of configurations and is sent a mapping of their canonical text to a cost (seconds, or anything that grows with
+# them), or None for one that cannot be used. It touches no device; with the same seed and the same costs it asks for
+# the same configurations.
+
+
+Costs = Mapping[str, float | None]
+Asking = Generator[list[dict[str, Any]], Costs, None]
+
+# A move must gain as much: less is noise, and a walk along a plateau.
+_GAIN = 0.99
+# After this many draws in a row that were known already, little is left to find.
+_STALE = 200
+
+
+def exhaustive(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
+    """Every valid configuration: the given ones first, then the others in the order of the spec."""
+    first = {canonical(start): dict(start) for start in starts}
+    others = (c for c in space.enumerate() if canonical(c) not in first)
+    everything = itertools.chain(first.values(), others)
+    while configurations := list(itertools.islice(everything, batch)):
+        yield configurations
+
+
+def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
+    """Local search with restarts.
+
+    From the best of the given configurations to the best neighbour of each batch that gains, until none does; then
+    anew from a configuration that differs from the best one in a few places, or every third time from anywhere.
+    """
+    costs: dict[str, float] = {}  # infinite where a configuration cannot be used
+    best: dict[str, Any] | None = None
+
+    def cost(configuration: Mapping[str, Any] | None) -> float:
+        return math.inf if configuration is None else costs[canonical(configuration)]
+
+    def tried(configurations: Sequence[Mapping[str, Any]]) -> Asking:
+        nonlocal best
+        fresh = list({canonical(c): dict(c) for c in configurations if canonical(c) not in costs}.values())
+        for at in range(0, len(fresh), batch):
+            chosen = fresh[at : at + batch]
+            answers = yield chosen
+            for configuration in chosen:
+                seconds = answers.get(canonical(configuration))
+                costs[canonical(configuration)] = math.inf if seconds is None else seconds
+                best = configuration if cost(configuration) < cost(best) else best
+
+    def descend(configuration: dict[str, Any] | None) -> Asking:
+        while configuration is not None:
+            around = space.neighbours(configuration)
+            rng.shuffle(around)
+            start, configuration = configuration, None
+            for at in range(0, len(around), batch):
+                yield from tried(around[at : at + batch])
+                lowest = min(around[at : at + batch], key=cost)
+                if cost(lowest) < _GAIN * cost(start):
+                    configuration = lowest
+                    break
+
+    yield from tried(starts)
+    yield from descend(best)
+    stale = 0
+    for number in itertools.count(1):
+        drawn = space.sample(rng) if best is None or number % 3 == 0 else space.perturbed(best, rng, 2 + number % 2)
+        if drawn is not None and canonical(drawn) not in costs:
+            stale = 0
+            yield from tried([drawn])
+            if cost(drawn) < math.inf:
+                yield from descend(drawn)
+        else:
+            stale += 1
+        if stale == _STALE:
+            return
+
+
+STRATEGIES = {"greedy": greedy, "exhaustive": exhaustive}
+
+
+def ask(asking: Asking, costs: Costs | None = None) -> list[dict[str, Any]]:
+    """What to try next, told how what was asked for last did (None at first); an empty list at the end."""
+    try:
+        return next(asking) if costs is None else asking.send(costs)
+    except StopIteration:
+        return []
+
+
+# Configurations of one tuning: noted in the database before they are tried and when that ends.
+
+
+_WITH = "along with "
+
+
+@dataclass
+class Candidate:
+    """A configuration in this tuning; the backend is ``given`` its parameters, or None for the defaults."""
+
+    parameters: Mapping[str, Any]
+    given: Parameters
+    trial: int = 0  # its number in the database
+    times: list[float] = field(default_factory=list)  # seconds of each round
+    cost: float = math.inf  # infinite where it cannot be used
+    may_win: bool = False  # timed in all rounds, here or in an earlier tuning, and not merely slow
+    verified: bool = False  # in this tuning
+
+    @property
+    def name(self) -> str:
+        return canonical(self.parameters)
+
+
+class Trials:
+    """What a tuning has tried, what it writes to the database, and what it finds there of earlier ones.
+
+    Parameters
+    ----------
+    database : Database
+    session : str
+    standing : Standing
+        Whose case is tuned; counts and troubles are added to it.
+    changed : callable
+        Called when they are.
+    """
+
+    def __init__(self, database: Database, session: str, standing: Standing, changed: Callable[[], None]) -> None:
+        self.database, self._session, self._standing, self._changed = database, session, standing, changed
+        self._case = standing.case.text()
+        self._running: dict[int, Candidate] = {}
+        self.judged: dict[str, Candidate] = {}
+
+    def begin(self, key: TuningKey, candidate: Candidate) -> None:
+        """Note that a configuration is about to be tried."""
+        parameters = candidate.parameters
+        candidate.trial = self.database.start(key, parameters, session=self._session, case=self._case)
+        self._running[candidate.trial] = candidate
+
+    def judge(self, candidate: Candidate, status: str, note: str = "") -> None:
+        """Note how a trial ended; one that was stopped is forgotten."""
+        self.judged[candidate.name] = candidate
+        if status == "stopped":
+            self.forget(candidate)
+        else:
+            del self._running[candidate.trial]
+            seconds = [s for s in candidate.times if s > 0]  # some drivers report no time of a first run
+            self.database.finish(candidate.trial, status=status, seconds=seconds, note=note)
+            self._standing.counts[status] += 1
+            if status in ("failed", "wrong", "hung"):
+                self._standing.trouble.append((candidate.parameters, status, note))
+        self._changed()
+
+    def passed(self, candidate: Candidate, reply: Reply) -> bool:
+        """Whether a step went well; else it is noted that the candidate cannot be used."""
+        if reply.status != "ok":
+            candidate.times, candidate.cost = [], math.inf
+            self.judge(candidate, reply.status, reply.note)
+        return reply.status == "ok"
+
+    def remember(self, candidate: Candidate) -> None:
+        """Take an earlier tuning's word, or that of whoever barred it, for a candidate."""
+        self.judged[candidate.name] = candidate
+        if candidate.cost < math.inf:
+            self._standing.counts["known"] += 1
+            self._changed()
+
+    def told(self, name: str) -> float | None:
+        """What a strategy is told of a configuration: None where it cannot be used, or was not tried."""
+        cost = self.judged[name].cost if name in self.judged else math.inf
+        return cost if cost < math.inf else None
+
+    def forget(self, *candidates: Candidate) -> None:
+        """As if they had not been tried; all that have not ended where none is named."""
+        for candidate in candidates or list(self._running.values()):
+            self.database.forget(candidate.trial)
+            self._running.pop(candidate.trial, None)
+
+    def step_back(self, default: Candidate) -> None:
+        """Have the trial of the defaults not count as the best that is known here, beside what was not tried."""
+        self.database.finish(default.trial, status="slow", seconds=[s for s in default.times if s > 0])
+
+    def record(
+        self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], *, final: bool, note: str = ""
+    ) -> None:  # fmt: skip
+        """Note what is no trial of its own: the ``final`` outcome, and the defaults of the last comparison."""
+        trial = self.database.start(key, parameters, session=self._session, case=self._case, final=final)
+        self.database.finish(trial, status="ok", seconds=seconds, note=note)
+
+    def outcome(
+        self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], gain: float, note: str = ""
+    ) -> None:
+        """Note what is used from now on, and how many times faster than the defaults it is."""
+        self.record(key, parameters, seconds, final=True, note=note)
+        self.database.note_gains([(key, canonical(parameters), gain)])
+
+    def along(
+        self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], gain: float, tuned: TuningKey
+    ) -> None:  # fmt: skip
+        """Note the outcome of ``tuned`` for another key that it was asked with, unless that has one of its own."""
+        final = (trial for trial in self.database.trials(key, status="ok") if trial.final)
+        if all(trial.note.startswith(_WITH) for trial in final):
+            self.outcome(key, parameters, seconds, gain, note=f"{_WITH}{tuned.specialisation}")
+
+    def known(self, key: TuningKey, default: Candidate) -> dict[str, Candidate]:
+        """Configurations that earlier tunings timed on this problem, by name; their costs are seconds as of now.
+
+        Without a figure of the defaults of that day nothing can be compared.
+        """
+        earlier = [t for t in self.database.trials(key) if t.case == self._case and t.session != self._session]
+        timed = [t for t in earlier if t.median is not None]
+        defaults: dict[str, float] = {}
+        for trial in timed:
+            if trial.status in ("ok", "slow") and trial.canonical == default.name:
+                defaults.setdefault(trial.session, trial.median or 0.0)
+        candidates: dict[str, Candidate] = {}
+        for trial in timed:
+            then = defaults.get(trial.session)
+            if trial.status in ("ok", "slow") and not trial.final and then:
+                cost = (trial.median or 0.0) / then * default.cost
+                candidates[trial.canonical] = Candidate(
+                    trial.parameters, trial.parameters, cost=cost, may_win=trial.status == "ok"
+                )
+        return candidates
+
+
+# Costs are seconds relative to the best configuration so far, run in the same rounds: a machine that gets slower for a
+# while slows both.
+
 
 # Given up after the first run, after the first round, after the second: at this many times the best's time or more.
 _HOPELESS = (2.0, 1.4, 1.15)

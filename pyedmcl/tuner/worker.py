@@ -6,9 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from ..device.session import open_device
-from .isolate import serve
-from .measure import Bench
+from ..device.select import open_device
+from .measure import Bench, serve
 
 if __name__ == "__main__":
     device, folder = sys.argv[-2:]

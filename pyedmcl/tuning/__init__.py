@@ -1,1 +1,1 @@
-"""Tuned parameters: their lookup now, their search later."""
+"""Tuned parameters: which a launch uses, and where they are kept."""

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..codegen import loopy_source
-from ..codegen.spec import GROUP, Constraint, KernelSpec, group
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
+from ..kernels import loopy_source
+from ..kernels.kernel_spec import GROUP, Constraint, KernelSpec, group
 
 # Columns computed in vain that wider vectors repay.
 _PADDING = 1.125

@@ -1,31 +1,217 @@
-"""Which parameters a launch uses, and how well they are known: one class answers, one object serves a process.
-
-Engines ask :func:`parameters` for every kernel they build, and say by :func:`adjusted` where they change the answer.
-Public functions get their ``tune=`` from :func:`pyedmcl.tuning.retry.tunable`. The functions of this module are those
-of :data:`source`.
+"""Which parameters a launch uses and how well they are known; tuning within a call, and a second chance where a device
+refuses.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import itertools
 import logging
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from .. import config
-from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
+from ..device.memory import host_refusal, memory_share
 from ..device.quirks import quirks_for
-from ..errors import StoreError
-from . import defaults, within
-from .grades import Entry
-from .key import TuningKey
+from ..errors import (
+    BuildError,
+    DeviceMemoryError,
+    InputError,
+    Interrupted,
+    LaunchError,
+    PyedmclError,
+    StoreError,
+    shown,
+)
+from ..kernels.kernel_spec import KernelSpec
+from . import defaults
 from .knowledge import Knowledge
-from .question import Answers, ParameterChoice, ParameterQuestion, checked_mode, frozen
-from .within import Call
+from .records import Entry, TuningKey, canonical, tuning_key
+
+# A question for a kernel's parameters, and its answer.
+
+
+#: A question as text (kernel, specialisation, sizes) to the parameters that answered it; JSON can hold it.
+Answers = MutableMapping[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ParameterChoice:
+    """Tuned parameters.
+
+    Attributes
+    ----------
+    parameters : mapping
+    grade : str
+        How well they are known: one of :data:`pyedmcl.tuning.records.GRADES`.
+    cache_key : object
+        Which question they answer, and in which way it was asked, for
+        :meth:`pyedmcl.tuning.parameters.ParameterSource.adjusted`.
+    """
+
+    parameters: Mapping[str, Any]
+    grade: str
+    cache_key: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ParameterQuestion:
+    """What was asked for, and the answer.
+
+    Attributes
+    ----------
+    spec : KernelSpec
+    specialisation, sizes : mapping
+        See :meth:`pyedmcl.tuning.parameters.ParameterSource.parameters`.
+    info : DeviceInfo
+    choice : ParameterChoice
+    adjusted : tuple of mapping
+        What engines changed of the answer: ``{"why": ..., "parameters": {...}}``, those that differ.
+    """
+
+    spec: KernelSpec
+    specialisation: Mapping[str, Any]
+    info: DeviceInfo
+    sizes: Mapping[str, int]
+    choice: ParameterChoice
+    adjusted: tuple[Mapping[str, Any], ...] = ()
+
+    def key(self) -> TuningKey:
+        """What the answer was looked up by."""
+        return tuning_key(self.spec, self.specialisation, self.info, self.sizes)
+
+    def text(self) -> str:
+        """The question for :data:`Answers`."""
+        return canonical({"kernel": self.spec.name, "specialisation": self.specialisation, "sizes": self.sizes})
+
+    def answered(self, parameters: Mapping[str, Any], grade: str) -> ParameterQuestion:
+        """The same question with this answer."""
+        return replace(self, choice=ParameterChoice(parameters, grade, self.choice.cache_key))
+
+    def record(self) -> dict[str, Any]:
+        """The answer as plain data: its grade, its parameters and, where an engine adjusted them, what and why."""
+        record: dict[str, Any] = {"grade": self.choice.grade, "parameters": dict(self.choice.parameters)}
+        if self.adjusted:
+            record["adjusted"] = [dict(change) for change in self.adjusted]
+        return record
+
+
+def checked_mode(tune: object) -> str:
+    """``tune`` if it is a mode. Raises InputError."""
+    if not isinstance(tune, str) or tune not in config.TUNE_MODES:
+        modes = ", ".join(map(repr, config.TUNE_MODES))
+        raise InputError(f"tune={shown(tune)}: {modes} or None (PYEDMCL_TUNE) is needed")
+    return tune
+
+
+def frozen(values: Mapping[str, Any]) -> Any:
+    """Values as a key."""
+    items = tuple(values.items())
+    try:
+        hash(items)
+    except TypeError:
+        return tuple((name, repr(value)) for name, value in items)
+    return items
+
+
+# Tuning and verifying kernels within a public function at work: whether it pays, and who does it.
+#
+# The tuner lies above this package, so that it is found by name.
+
+
+#: Tunes a kernel within this process: gets spec, specialisation, device, sizes and a budget in seconds, and records
+#: trials in the database.
+Tuner = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], float], None]
+#: Verifies parameters of a kernel: gets spec, specialisation, device, sizes and the parameters, and gives how it ended
+#: and why, as :meth:`.knowledge.Knowledge.check` wants it.
+Verifier = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], Mapping[str, Any]], tuple[str, str]]
+#: Says something once in a process: a level of ``logging`` and the words.
+Tell = Callable[[int, str], None]
+
+_TUNING = "pyedmcl.tuner.campaign"
+_AUTO_LEAST_SECONDS = 60.0  # a gain of a third pays for a budget of a tenth many times over
+_AUTO_SHARE = 0.1
+_AUTO_MOST_SECONDS = 60.0
+_FORCE_SECONDS = 10.0
+_LEAST_SECONDS = 1.0
+_KNOWN_WELL = ("exact", "other driver", "shipped")
+_NOT_POSSIBLE = (PyedmclError, OSError, ImportError, AttributeError)
+
+
+@dataclass
+class Call:
+    """A public function at work: its mode, the seconds it is expected to take, those spent on tuning."""
+
+    mode: str
+    expected: float = 0.0
+    spent: float = 0.0
+
+    def budget(self) -> float:
+        """Seconds for one more tuning: half of what is left, since other kernels follow."""
+        if self.mode == "force":
+            return _FORCE_SECONDS
+        return (min(_AUTO_SHARE * self.expected, _AUTO_MOST_SECONDS) - self.spent) / 2
+
+    def repays(self, question: ParameterQuestion) -> bool:
+        """Whether to tune for a question before it is answered."""
+        if self.mode not in ("auto", "force") or not question.spec.tunables:
+            return False
+        if self.mode == "force":
+            return True
+        return (
+            question.choice.grade not in _KNOWN_WELL
+            and self.expected >= _AUTO_LEAST_SECONDS
+            and self.budget() >= _LEAST_SECONDS
+        )
+
+
+def tune(question: ParameterQuestion, call: Call, tuner: Tuner | None, tell: Tell) -> None:
+    """Tune for a question; where that fails, it is told, and the work goes on with what is known."""
+    spec, budget, begun = question.spec, call.budget(), time.monotonic()
+    tell(logging.INFO, f"tuning {spec.name} on {question.info.name} for at most {budget:.0f} s")
+    try:
+        (tuner or _tuning("tune_at_work"))(spec, question.specialisation, question.info, question.sizes, budget)
+    except Interrupted:
+        raise
+    except _NOT_POSSIBLE as error:
+        tell(logging.WARNING, f"{spec.name} could not be tuned: {error}")
+    finally:
+        call.spent += time.monotonic() - begun
+
+
+def verified(
+    question: ParameterQuestion, entry: Entry, knowledge: Knowledge, verifier: Verifier | None, tell: Tell
+) -> bool:
+    """Whether parameters that were found elsewhere give right answers on the question's device."""
+
+    def verify() -> tuple[str, str]:
+        problem = question.spec, question.specialisation, question.info, question.sizes
+        status, why = (verifier or _tuning("verify_at_work"))(*problem, entry.parameters)
+        return status, why
+
+    name = f"parameters of {question.spec.name} that were found with another driver or device"
+    tell(logging.INFO, f"{name} are verified on {question.info.name} before their first use")
+    try:
+        return knowledge.check(question.key(), entry.parameters, verify)
+    except _NOT_POSSIBLE as error:
+        tell(logging.WARNING, f"{name} could not be verified: {error}")
+        return False
+
+
+def _tuning(name: str) -> Any:
+    return getattr(importlib.import_module(_TUNING), name)
+
+
+# Engines ask :func:`parameters` for every kernel they build, and say by :func:`adjusted` where they change the answer.
+# Public functions get their ``tune=`` from :func:`pyedmcl.tuning.parameters.tunable`. The functions of this module are
+# those of :data:`source`.
+
 
 __all__ = [
     "Answers", "ParameterChoice", "ParameterQuestion", "ParameterSource", "adjusted", "expect", "keeping", "mode",
@@ -58,13 +244,13 @@ class ParameterSource:
     knowledge : Knowledge
         What this process has read, and learnt itself.
     tuner, verifier : callable or None
-        A :data:`.within.Tuner` and a :data:`.within.Verifier`; None: those of :mod:`pyedmcl.tuner.auto`.
+        A :data:`Tuner` and a :data:`Verifier`; None: those of :mod:`pyedmcl.tuner.campaign`.
     """
 
     def __init__(self) -> None:
         self._around: ContextVar[_Surroundings] = ContextVar("around", default=_Surroundings())  # noqa: B039
-        self.tuner: within.Tuner | None = None
-        self.verifier: within.Verifier | None = None
+        self.tuner: Tuner | None = None
+        self.verifier: Verifier | None = None
         self.forget()
 
     def forget(self) -> None:
@@ -259,7 +445,7 @@ class ParameterSource:
 
     @staticmethod
     def _show(question: ParameterQuestion, watchers: Iterable[dict[Any, ParameterQuestion]]) -> None:
-        """Let watchers see a question. What was asked last stands last, where :mod:`.retry` looks for a culprit."""
+        """Let watchers see a question. What was asked last stands last, where this module looks for a culprit."""
         cache_key = question.choice.cache_key
         for seen in watchers:
             before = seen.pop(cache_key, None)
@@ -324,7 +510,7 @@ class ParameterSource:
         if entry.key.device == key.device or self.knowledge.is_checked(key, entry.parameters):
             return True
         with self._apart():
-            return within.verified(question, entry, self.knowledge, self.verifier, self._tell)
+            return verified(question, entry, self.knowledge, self.verifier, self._tell)
 
     def _most(self, question: ParameterQuestion, mode: str) -> int:
         """Work-items of a group that the device takes, as far as that is known and asked for."""
@@ -361,7 +547,7 @@ class ParameterSource:
         self._tuned.add(question.key())
         try:
             with self._apart():
-                within.tune(question, call, self.tuner, self._tell)
+                tune(question, call, self.tuner, self._tell)
         finally:
             self.knowledge.refresh()
 
@@ -375,3 +561,145 @@ source = ParameterSource()
 parameters, adjusted, using = source.parameters, source.adjusted, source.using
 mode, expect, keeping = source.mode, source.expect, source.keeping
 watching, record = source.watching, source.record
+
+
+# Public functions with ``tune=``, and their second chance: a device that refuses what it was given gets less.
+#
+# A driver may promise work-groups that it then refuses, and a compiler may fail on parameters that another version of
+# it took. What helped is recorded, so that the next process begins with it.
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# A group of 1024 is halved to 4 in this many steps. Where the driver may have meant memory, fewer are tried.
+_MOST_LESSONS = 8
+_MOST_DOUBTFUL = 3
+# The whole call is repeated, so it is halved less often than within the blocks of a job.
+_LEAST_SHARE = 1 / 4
+
+
+def tunable(function: Callable[P, R]) -> Callable[P, R]:
+    """Give the keyword ``tune`` of a public function its meaning; see :meth:`ParameterSource.mode`.
+
+    The function must be one that can be called again: that is done where a kernel's tuned parameters or a work-group
+    were refused.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        tune: Any = kwargs.get("tune")
+        with source.mode(tune):
+            return _with_chances(lambda: function(*args, **kwargs))
+
+    return call
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """What a refusal taught: parameters to avoid, or (``work_group`` above 0) groups to keep to.
+
+    ``doubtful``: the driver may have been short of memory instead.
+    """
+
+    question: ParameterQuestion
+    why: str
+    work_group: int = 0
+    doubtful: bool = False
+
+    def heed(self) -> None:
+        """Keep to it in this process."""
+        if self.work_group:
+            source.knowledge.set_limit(self.question.key(), self.work_group)
+        else:
+            source.knowledge.distrust(self.question.key(), self.question.choice.parameters)
+
+    def unlearn(self) -> None:
+        """It was no help: the reason must be another one."""
+        if self.work_group:
+            source.knowledge.set_limit(self.question.key(), None)
+        else:
+            source.knowledge.trust(self.question.key(), self.question.choice.parameters)
+
+    def record(self) -> None:
+        """Keep to it from now on."""
+        name, info = self.question.spec.name, self.question.info.name
+        if self.work_group:
+            log.warning("%s refused %s in the work-groups it promised; it gets at most %d work-items from now on",
+                        info, name, self.work_group)  # fmt: skip
+            source.knowledge.record_limit(self.question.key(), self.work_group, self.why)
+        else:
+            log.warning("tuned parameters of %s (%s) do not work on %s and will not be used again: %s",
+                        name, self.question.choice.grade, info, self.why.partition("\n")[0])  # fmt: skip
+            source.knowledge.record_failure(self.question.key(), self.question.choice.parameters, self.why)
+
+
+def _with_chances(work: Callable[[], R]) -> R:
+    lessons: list[_Lesson] = []
+    while True:
+        with source.watching() as questions:
+            try:
+                result = _with_less_memory(work)
+            except (BuildError, LaunchError, DeviceMemoryError) as error:
+                lesson = _lesson(error, questions)
+                if lesson is None or len(lessons) >= (_MOST_DOUBTFUL if lesson.doubtful else _MOST_LESSONS):
+                    for learnt in lessons:
+                        learnt.unlearn()
+                    source.ask_anew()
+                    raise
+                lesson.heed()
+                lessons.append(lesson)
+                source.ask_anew()
+                continue
+        _conclude(lessons)
+        return result
+
+
+def _with_less_memory(work: Callable[[], R]) -> R:
+    """What is computed outside of the blocks of a job, too, is tried again with less memory where that is refused."""
+    share = 1.0
+    while True:
+        try:
+            with memory_share(share):
+                return work()
+        except MemoryError as found:
+            error = found if isinstance(found, DeviceMemoryError) else host_refusal(found)
+            if not error.refused or error.last or error.kernel or share <= _LEAST_SHARE:
+                if error is found:
+                    raise
+                raise error from found
+            log.warning("%s Trying again with %g of the memory.", error, share / 2)
+            del error  # whose traceback keeps buffers alive
+        share /= 2
+
+
+def _lesson(
+    error: BuildError | LaunchError | DeviceMemoryError, questions: Mapping[Any, ParameterQuestion]
+) -> _Lesson | None:
+    """What to do differently, or None where nothing can be."""
+    concerned = [question for question in questions.values() if question.spec.name == error.kernel]
+    tuned = [question for question in concerned if question.choice.grade not in ("default", "forced")]
+    question = next(iter(reversed(tuned or concerned)), None)
+    if question is None or question.choice.grade == "forced":
+        return None
+    doubtful = isinstance(error, DeviceMemoryError)
+    if question.choice.grade != "default":
+        return _Lesson(question, str(error), doubtful=doubtful)
+    if isinstance(error, BuildError) or error.work_group < 2:
+        return None
+    return _Lesson(question, str(error), error.work_group // 2, doubtful)
+
+
+def _conclude(lessons: list[_Lesson]) -> None:
+    """After a success, record what helped and no more: parameters that met the same refusal may be good ones."""
+    limits = {lesson.question.spec.name: lesson for lesson in lessons if lesson.work_group}  # the last one of each
+    for lesson in lessons:
+        if lesson.work_group:
+            continue
+        if lesson.question.spec.name in limits:
+            lesson.unlearn()  # the defaults were refused, too, until groups became smaller
+            source.ask_anew()
+        elif not lesson.doubtful:  # else it holds for this process only
+            lesson.record()
+    for lesson in limits.values():
+        lesson.record()

@@ -23,9 +23,9 @@ from device_helpers import INTEL
 from peers import Peer
 from untuned import UNTUNED, every_problem
 
-from pyedmcl.codegen.texts import read_text
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.kernels import spec
+from pyedmcl.kernels.texts import read_text
 from pyedmcl.tuner.problem import TuningCase, TuningProblem
 from pyedmcl.tuner.problems import problem
 

@@ -11,7 +11,7 @@ import freeze
 import pytest
 
 import pyedmcl
-from pyedmcl.data.grid import Grid
+from pyedmcl.series.fields import Grid
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from calls import WholeCall
 from device_helpers import ARC, INTEL, POCL31
 
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import InputError
 from pyedmcl.tuner.measure import Bench
 from pyedmcl.tuner.problems import problem

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import pyedmcl
 from pyedmcl import errors
 from pyedmcl.cli.app import app
-from pyedmcl.cli.inputs import parse_columns, parse_E
-from pyedmcl.cli.talk import plain
+from pyedmcl.cli.options import parse_columns, parse_E
+from pyedmcl.cli.output import plain
 from pyedmcl.jobs import XmapStore, open_store
 
 N = 6
@@ -72,7 +72,7 @@ def test_help_loads_the_command_line_only():
     exit_code, loaded = json.loads(done.stdout)
     assert exit_code == 0
     ours = {".".join(name.split(".")[:2]) for name in loaded if name.partition(".")[0] == "pyedmcl"}
-    assert ours == {"pyedmcl", "pyedmcl.cli", "pyedmcl.errors", "pyedmcl.registry"}
+    assert ours == {"pyedmcl", "pyedmcl.cli", "pyedmcl.errors", "pyedmcl.functions"}
     assert not {"numpy", "pyopencl", "matplotlib", "mako"} & set(loaded)
 
 
@@ -132,7 +132,7 @@ def test_each_error_has_its_code_and_one_message(monkeypatch, error, code):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("pyedmcl.device.discover.discover", fail)
+    monkeypatch.setattr("pyedmcl.device.select.discover", fail)
     result = run("devices")
     assert result.exit_code == code
     assert "Traceback" not in result.output
@@ -147,7 +147,7 @@ def test_bug_is_not_hidden(monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("pyedmcl.device.discover.discover", fail)
+    monkeypatch.setattr("pyedmcl.device.select.discover", fail)
     result = run("devices")
     assert result.exit_code == 1 and isinstance(result.exception, ZeroDivisionError)
 
@@ -281,7 +281,7 @@ def test_devices_that_are_not_there(one_device):
 
 
 def test_machine_without_devices(monkeypatch):
-    monkeypatch.setattr("pyedmcl.device.discover.discover", lambda **_: [])
+    monkeypatch.setattr("pyedmcl.device.select.discover", lambda **_: [])
     result = run("devices")
     assert result.exit_code == 4 and "pyedmcl[cpu]" in result.output
     assert run("devices", "--doctor").exit_code == 4

@@ -15,10 +15,11 @@ from typer.testing import CliRunner
 from pyedmcl.cli.app import app
 from pyedmcl.errors import StoreError
 from pyedmcl.kernels import spec
-from pyedmcl.tuning import connection, wisdom
+from pyedmcl.tuning import database as connection
+from pyedmcl.tuning import knowledge
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.grades import Entry
 from pyedmcl.tuning.parameters import ParameterChoice, keeping, source
+from pyedmcl.tuning.records import Entry
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 
@@ -164,7 +165,7 @@ def chosen(**sizes):
 
 def test_a_barred_configuration_is_used_nowhere_until_it_is_unbarred(filled, monkeypatch):
     shipped = Entry(key(rows=1000), {"wg": 128})
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (shipped,))
+    monkeypatch.setattr(knowledge, "shipped", lambda runtime, kernel: (shipped,))
     source.forget()
     Database().remove([trial.id for trial in filled.trials(status="wrong")])
     assert chosen(rows=1000).parameters == {"wg": 64}
@@ -237,7 +238,7 @@ def test_no_device_and_no_pipe_is_replaced_by_a_file(kind, filled, tmp_path):
 
 
 def test_an_endless_file_is_not_read_to_its_end(filled, monkeypatch):
-    monkeypatch.setattr(wisdom, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(knowledge, "_MOST_BYTES", 1 << 20)
     done = db("import", "/dev/zero")
     assert done.exit_code != 0 and "is longer than 1 MiB" in str(done.exception) + done.output
 

@@ -12,10 +12,10 @@ import pytest
 import typer
 
 import pyedmcl
-from pyedmcl.cli.exits import arguments_of
-from pyedmcl.cli.inputs import parse_integers
-from pyedmcl.edm.forecasts.predict_nonlinear import THETAS
-from pyedmcl.registry import COMMANDS, FUNCTIONS
+from pyedmcl.cli.options import parse_integers
+from pyedmcl.cli.output import arguments_of
+from pyedmcl.forecast.skill import THETAS
+from pyedmcl.functions import COMMANDS, FUNCTIONS
 
 REQUIRED = inspect.Parameter.empty
 _FOLDER = "a command writes its map to a folder, from which others read it"
@@ -38,17 +38,29 @@ DIFFERENT = {
 
 
 def module_of(command):
-    return importlib.import_module(f"pyedmcl.cli.{command.replace('-', '_')}")
+    return importlib.import_module(f"pyedmcl.cli.{COMMANDS[command]}")
 
 
 def functions_of(command):
-    """The public functions that the module of a command names: ``pyedmcl.xmap``, or imported from where it is."""
-    names = set()
-    for node in ast.walk(ast.parse(inspect.getsource(module_of(command)))):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pyedmcl":
-            names |= {node.attr} & set(FUNCTIONS)
-        elif isinstance(node, ast.ImportFrom) and node.level == 2:
-            names |= {alias.name for alias in node.names if FUNCTIONS.get(alias.name) == node.module}
+    """The public functions that a command names, itself or by functions of its module: ``pyedmcl.xmap``, or
+    imported."""
+    module = ast.parse(inspect.getsource(module_of(command)))
+    commands = {other.replace("-", "_") for other in COMMANDS if other != command}
+    parts = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef) and node.name not in commands}
+    at_top = {alias.asname or alias.name: node for node in module.body if isinstance(node, ast.ImportFrom)
+              for alias in node.names}  # fmt: skip
+    names, waiting, seen = set(), [command.replace("-", "_")], set()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        for node in ast.walk(parts[name]):
+            if isinstance(node, ast.Name):
+                waiting += {node.id} & (set(parts) - seen)
+                node = at_top.get(node.id, node)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pyedmcl":
+                names |= {node.attr} & set(FUNCTIONS)
+            elif isinstance(node, ast.ImportFrom) and node.level == 2:
+                names |= {alias.name for alias in node.names if FUNCTIONS.get(alias.name) == node.module}
     return sorted(names)
 
 

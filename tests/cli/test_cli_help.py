@@ -14,10 +14,9 @@ import typer
 from typer.testing import CliRunner
 
 import pyedmcl
-from pyedmcl.cli import help as pages
+from pyedmcl.cli import start as pages
 from pyedmcl.cli.app import app
-from pyedmcl.cli.exits import HELP
-from pyedmcl.cli.show import has_display
+from pyedmcl.cli.output import HELP, has_display
 from pyedmcl.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,13 +82,13 @@ def test_the_version_tells_of_devices(one_device):
 
 
 def test_the_version_is_told_without_a_device(monkeypatch):
-    from pyedmcl.device import discover
+    from pyedmcl.device import select
     from pyedmcl.errors import DeviceNotFoundError
 
     def nothing():
         raise DeviceNotFoundError("there is no OpenCL")
 
-    monkeypatch.setattr(discover, "discover_every", nothing)
+    monkeypatch.setattr(select, "discover_every", nothing)
     lines = run("--version").output.splitlines()
     assert lines[0] == f"pyedmcl {pyedmcl.__version__}" and lines[2] == "no device: there is no OpenCL"
 
@@ -105,7 +104,7 @@ def table(tmp_path):
 def test_a_picture_is_shown_where_there_is_a_display(table, tmp_path, one_device, monkeypatch):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib; pip install 'pyedmcl[plot]'")
     opened = []
-    monkeypatch.setattr("pyedmcl.cli.show.has_display", lambda: True)
+    monkeypatch.setattr("pyedmcl.cli.output.has_display", lambda: True)
     monkeypatch.setattr(typer, "launch", lambda path: opened.append(Path(path).read_bytes()[:4]) or 0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     run("embed-dimension", table, "--E-max", 2, "--plot", "show", "--device", one_device)
@@ -117,7 +116,7 @@ def test_a_picture_is_shown_where_there_is_a_display(table, tmp_path, one_device
 
 
 def test_without_a_display_a_file_is_asked_for(table, one_device, monkeypatch):
-    monkeypatch.setattr("pyedmcl.cli.show.has_display", lambda: False)
+    monkeypatch.setattr("pyedmcl.cli.output.has_display", lambda: False)
     text = run("embed-dimension", table, "--plot", "show", "--device", one_device, code=5).output
     assert "--plot show: there is no display" in text
 

@@ -115,8 +115,8 @@ def test_notes_are_left_out_with_a_remark_and_sites_are_asked_for(run):
 
 def test_columns_are_left_out_in_python():
     frame = pandas.DataFrame(VALUES, columns=list("abcd")).assign(notes="ok")
-    from pyedmcl.data.series import as_series
     from pyedmcl.errors import InputError
+    from pyedmcl.series.series import as_series
 
     assert as_series(frame, columns="-notes").names == tuple("abcd")
     assert as_series(frame, columns=["-notes", "-b"]).names == tuple("acd")

@@ -12,7 +12,7 @@ from cli_helpers import environment, shell, words
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
-from pyedmcl.cli.streams import printable
+from pyedmcl.cli.output import printable
 
 ODD = ("a\x1b[31mred", "$\\frac{$", "=1+1", "@sum", "ok")
 full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")

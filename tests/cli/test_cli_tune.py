@@ -8,10 +8,10 @@ import pytest
 from cli_helpers import inside, shell
 from tuning_helpers import of_kernel
 
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.kernels import spec
 from pyedmcl.tuner.problems import tuned_spec
-from pyedmcl.tuner.space import Space
+from pyedmcl.tuner.search import Space
 from pyedmcl.tuning.parameters import source
 
 pytestmark = pytest.mark.usefixtures("own_database")

@@ -11,8 +11,8 @@ from rates_helpers import Pretended, sets_of, trial
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
-from pyedmcl.device.fingerprint import device_key
-from pyedmcl.neighbors.rates import DEFAULTS, rates_of
+from pyedmcl.device.info import device_key
+from pyedmcl.search.rates import DEFAULTS, rates_of
 from pyedmcl.tuner import neighbor_rates
 from pyedmcl.tuning.database import Database
 

@@ -49,7 +49,7 @@ def test_demo_leaves_what_it_says(demo):
 
 def test_demo_quantifies_recurrence(demo, one_device):
     import pyedmcl
-    from pyedmcl.io import read_series
+    from pyedmcl.files import read_series
 
     folder, answer = demo
     found = answer["recurrence"]
@@ -62,7 +62,7 @@ def test_demo_quantifies_recurrence(demo, one_device):
 
 def test_demo_map_and_truth_agree_with_its_files(demo):
     """The AUC again, from the files alone."""
-    from pyedmcl.io import read_series
+    from pyedmcl.files import read_series
     from pyedmcl.jobs import open_store
 
     folder, answer = demo

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import pyedmcl.compat.kedm as adapter
+from pyedmcl.compat import kedm as adapter
 
 
 def main(source: str) -> int:

@@ -9,7 +9,7 @@ from importlib import metadata
 
 import pytest
 
-import pyedmcl.compat.pyedm as adapter
+from pyedmcl.compat import pyedm as adapter
 
 
 def main() -> int:

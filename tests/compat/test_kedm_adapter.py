@@ -25,7 +25,7 @@ NAMES = ("ccm", "ccm_naive", "edim", "eval_simplex", "eval_smap", "get_kokkos_co
 
 @pytest.fixture
 def adapter(one_device, monkeypatch):
-    import pyedmcl.compat.kedm as found
+    from pyedmcl.compat import kedm as found
 
     monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
     return found
@@ -307,7 +307,7 @@ def test_without_a_step_to_compare_skill_is_nan(adapter):
 
 
 def test_configuration_names_the_device(adapter):
-    from pyedmcl.device.session import open_device
+    from pyedmcl.device.select import open_device
 
     assert open_device(None).info.name in adapter.get_kokkos_config()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyedmcl.compat.kedm.draws import Generator
+from pyedmcl.compat.kedm.functions import Generator
 
 
 def test_bounded_draws_pass_over_words_that_would_favour_some():

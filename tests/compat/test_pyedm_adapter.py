@@ -30,7 +30,7 @@ def pyedm():
 
 @pytest.fixture(scope="module")
 def adapter(one_device):
-    import pyedmcl.compat.pyedm as found
+    from pyedmcl.compat import pyedm as found
 
     return found
 

@@ -97,7 +97,7 @@ def test_plots_are_drawn_in_strips(adapter, monkeypatch):
             settings = adapter.Settings(made, neighbourhood=condition)
             whole = run(adapter, settings, "RPComputation").recurrence_matrix
             with monkeypatch.context() as patch:
-                patch.setattr("pyedmcl.recurrence.image.problem._BLOCK_PIXELS", 700)
+                patch.setattr("pyedmcl.recurrence.image_problem._BLOCK_PIXELS", 700)
                 parts = run(adapter, settings, "RPComputation").recurrence_matrix
             np.testing.assert_allclose(parts, whole, rtol=1e-6)
             np.testing.assert_allclose(parts, parts.T, rtol=1e-6)

@@ -9,13 +9,12 @@ import time
 
 import pytest
 
-from pyedmcl.device import background as module
-from pyedmcl.device.background import Background
-from pyedmcl.device.programs import Programs
+from pyedmcl.device import programs as module
+from pyedmcl.device.programs import Background, Programs
 
 ENDS = """
 import threading
-from pyedmcl.device.background import Background
+from pyedmcl.device.programs import Background
 begun, go_on = threading.Event(), threading.Event()
 def work(piece):
     begun.set()

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.codegen import build
-from pyedmcl.device import common, opencl, session
-from pyedmcl.device.background import Background
+from pyedmcl.device import common, opencl, select
+from pyedmcl.device.programs import Background
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.engines import lookups
+from pyedmcl.engines import lookup
 from pyedmcl.errors import BuildError
+from pyedmcl.kernels import build
 from pyedmcl.simulate import coupled_maps
 
 WRITES = "kernel void write(global int* x) {{ x[0] = {}; }}"
@@ -25,7 +25,7 @@ def compiled(monkeypatch):
     several = lambda info: replace(quirks_for(info), compilers=3)  # noqa: E731
     monkeypatch.setattr(common, "quirks_for", several)
     monkeypatch.setattr(build, "quirks_for", several)
-    monkeypatch.setattr(session, "_open", {})  # executors that have compiled nothing
+    monkeypatch.setattr(select, "_open", {})  # executors that have compiled nothing
     texts, real = [], opencl.OpenCLExecutor._compile
 
     def noted(self, source, flags):
@@ -37,7 +37,7 @@ def compiled(monkeypatch):
 
 
 def test_texts_are_compiled_once_and_a_refused_one_is_left_to_its_own_build(one_device, compiled):
-    executor = session.open_device(one_device)
+    executor = select.open_device(one_device)
     good, bad = [WRITES.format(number) for number in range(3)], WRITES.format("this is no number")
     executor.build_ahead([good[0], bad, *good])
     assert sorted(compiled) == sorted([*good, bad])
@@ -49,7 +49,7 @@ def test_texts_are_compiled_once_and_a_refused_one_is_left_to_its_own_build(one_
 
 
 def test_a_text_is_compiled_in_the_background_once_and_a_refused_one_is_left_to_its_own_build(one_device, compiled):
-    executor = session.open_device(one_device)
+    executor = select.open_device(one_device)
     good, bad = [WRITES.format(number) for number in range(3)], WRITES.format("this is no number")
     wanted = [good[0], bad, *good, bad]
     assert not any([executor.build_meanwhile(text) for text in wanted[:2]])
@@ -66,7 +66,7 @@ def test_a_text_is_compiled_in_the_background_once_and_a_refused_one_is_left_to_
 
 def test_without_a_compiler_that_gains_by_it_nothing_is_compiled_in_the_background(one_device, compiled, monkeypatch):
     monkeypatch.setattr(common, "quirks_for", lambda info: replace(quirks_for(info), compilers=1))
-    executor = session.open_device(one_device)
+    executor = select.open_device(one_device)
     assert executor.build_meanwhile(WRITES.format(1))
     assert executor.programs.background._thread is None
     assert not compiled
@@ -83,7 +83,7 @@ def _map_of_many_dimensions():
 @pytest.fixture
 def own_kernels(monkeypatch):
     """No class of targets has too little work for a kernel of its own."""
-    monkeypatch.setattr(lookups.LookupShapes, "takes_any_k", lambda self, k, width: False)
+    monkeypatch.setattr(lookup.LookupShapes, "takes_any_k", lambda self, k, width: False)
 
 
 @pytest.mark.parametrize(("precision", "texts"), [("full", 3), ("compact", 10)])
@@ -113,11 +113,11 @@ def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
 ):
     """Whatever parameters suit each number of neighbours."""
     x, E = _map_of_many_dimensions()
-    real = lookups.LookupShapes._for_any_k
+    real = lookup.LookupShapes._for_any_k
     monkeypatch.setattr(
-        lookups.LookupShapes, "_for_any_k", lambda self, k, width: {**real(self, k, width), "vectors": 1 + k % 2}
+        lookup.LookupShapes, "_for_any_k", lambda self, k, width: {**real(self, k, width), "vectors": 1 + k % 2}
     )
-    executor = session.open_device(one_device)
+    executor = select.open_device(one_device)
     with monkeypatch.context() as patched:
         idle = Background(lambda piece: None, lambda: 0.0)  # compiles nothing
         patched.setattr(executor.programs, "background", idle)
@@ -139,5 +139,5 @@ def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
 def test_a_map_of_one_dimension_waits_for_its_own_lookup(one_device, compiled, own_kernels):
     x, _ = _map_of_many_dimensions()
     pyedmcl.xmap(x, E=3, device=one_device)
-    assert session.open_device(one_device).programs.background._thread is None
+    assert select.open_device(one_device).programs.background._thread is None
     assert len(_lookups(compiled)) == 1

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import opencl_devices, runtimes, session
+from pyedmcl.device import opencl, runtimes, select
 from pyedmcl.device.executor import Executor
 from pyedmcl.errors import InputError
+from pyedmcl.kernels.kernel_spec import declared
 
 ROOT = Path(__file__).parents[2]
 X = np.cumsum(np.random.default_rng(4).standard_normal((200, 4)), axis=0).astype(np.float32)
@@ -29,12 +29,12 @@ def handle(device):
     """PyOpenCL's own object for a tested device."""
     if device.startswith("sycl"):
         pytest.skip("dpctl's objects have a test of their own")
-    yield opencl_devices.handle(session.open_device(device).info)
-    session.close_all()
+    yield opencl.handle(select.open_device(device).info)
+    select.close_all()
 
 
 def executor_of(request) -> Executor:
-    return session.open_device(request)
+    return select.open_device(request)
 
 
 def test_a_queue_gives_the_same_bits_in_its_context(cl, handle, device):
@@ -49,13 +49,13 @@ def test_a_queue_gives_the_same_bits_in_its_context(cl, handle, device):
     assert executor is executor_of(context) is executor_of(out_of_order)
     assert executor_of(handle) is executor_of(device) is not executor
     assert executor.info == executor_of(device).info
-    one, two = session.open_devices([queue, device])
+    one, two = select.open_devices([queue, device])
     assert one is executor and two is executor_of(device)
-    assert session.open_devices([queue, context]) == [executor]
+    assert select.open_devices([queue, context]) == [executor]
 
 
 def test_work_waits_for_what_is_on_the_queue(cl, one_device):
-    context = cl.Context([opencl_devices.handle(session.open_device(one_device).info)])
+    context = cl.Context([opencl.handle(select.open_device(one_device).info)])
     queue = cl.CommandQueue(context)
     held = cl.UserEvent(context)
     cl.enqueue_marker(queue, wait_for=[held])
@@ -68,21 +68,21 @@ def test_work_waits_for_what_is_on_the_queue(cl, one_device):
     finally:
         held.set_status(cl.command_execution_status.COMPLETE)
     event.wait()
-    session.close_all()
+    select.close_all()
 
 
 def test_contexts_of_the_caller_are_not_kept_for_ever(cl, one_device):
-    device = opencl_devices.handle(session.open_device(one_device).info)
-    contexts = [cl.Context([device]) for _ in range(session._FOREIGN_KEPT + 2)]
+    device = opencl.handle(select.open_device(one_device).info)
+    contexts = [cl.Context([device]) for _ in range(select._FOREIGN_KEPT + 2)]
     executors = [executor_of(context) for context in contexts]
     assert executor_of(contexts[-1]) is executors[-1]
     assert executor_of(contexts[0]) is not executors[0]
-    assert sum(key[2] is not None for key in session._open) == session._FOREIGN_KEPT
-    session.close_all()
+    assert sum(key[2] is not None for key in select._open) == select._FOREIGN_KEPT
+    select.close_all()
 
 
 def test_what_cannot_be_used_says_what_to_give_instead(cl, one_device):
-    device = opencl_devices.handle(session.open_device(one_device).info)
+    device = opencl.handle(select.open_device(one_device).info)
     with pytest.raises(InputError, match="a CommandQueue, a Context or a Device is needed"):
         pyedmcl.knn(X[:, 0], E=2, device=device.platform)
     with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="open devices by name"):
@@ -98,7 +98,7 @@ def test_what_cannot_be_used_says_what_to_give_instead(cl, one_device):
 def test_the_tutorial_runs_as_it_stands(one_device, monkeypatch, capsys):
     program = "".join(re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "pipeline.md").read_text(), re.DOTALL))
     cl = runtimes.opencl()
-    device = opencl_devices.handle(session.open_device(one_device).info)
+    device = opencl.handle(select.open_device(one_device).info)
     monkeypatch.setattr(cl, "create_some_context", lambda interactive: cl.Context([device]))
     names: dict[str, object] = {}
     exec(compile(program, "pipeline.md", "exec"), names)
@@ -110,14 +110,14 @@ def test_the_tutorial_runs_as_it_stands(one_device, monkeypatch, capsys):
     assert first == str(best)
     copies = names["copies"]
     assert second == str(copies) and copies.downloaded >= smoothed.nbytes + rho.nbytes
-    session.close_all()
+    select.close_all()
 
 
 def test_a_queue_of_dpctl_gives_the_same_bits_in_its_context(sycl_device):
-    from pyedmcl.device import sycl_devices
+    from pyedmcl.device import sycl
 
     dpctl = runtimes.sycl()
-    device = sycl_devices.handle(session.open_device(sycl_device).info)
+    device = sycl.handle(select.open_device(sycl_device).info)
     queue = dpctl.SyclQueue(device)  # out of order, without times
     expected = pyedmcl.xmap(X, E=3, device=sycl_device).rho
     for request in (queue, device):
@@ -132,4 +132,4 @@ def test_a_queue_of_dpctl_gives_the_same_bits_in_its_context(sycl_device):
         assert dpctl.SyclDevice(named[1]).has_aspect_usm_device_allocations
     with pytest.raises(InputError, match="a SyclQueue or a SyclDevice is needed"):
         pyedmcl.knn(X[:, 0], E=2, device=queue.sycl_context)
-    session.close_all()
+    select.close_all()

@@ -9,10 +9,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device.cl_to_cuda import convert, cuda_text
-from pyedmcl.device.session import open_device
+from pyedmcl.device.nvrtc import convert, cuda_text
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import BuildError
+from pyedmcl.kernels.kernel_spec import declared
 
 COMPILER = shutil.which("c++") or shutil.which("g++")
 REWRITTEN = [

@@ -14,21 +14,11 @@ from cuda_helpers import COMPILER, HeadsOnly, fake_library, state_of
 from device_helpers import INTEL, NVIDIA
 
 import pyedmcl
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import (
-    cuda_devices,
-    discover,
-    foreign,
-    foreign_arrays,
-    nvrtc,
-    opencl_devices,
-    runtimes,
-    select,
-    session,
-)
-from pyedmcl.device.fingerprint import device_key
+from pyedmcl.device import cuda, nvrtc, opencl, runtimes, select
+from pyedmcl.device.info import device_key
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.errors import BuildError, DeviceMemoryError, DeviceNotFoundError, InputError, LaunchError
+from pyedmcl.kernels.kernel_spec import declared
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the executor is for Linux"),
@@ -53,21 +43,21 @@ def driver(library, monkeypatch, tmp_path):
     state.limit, state.pools = 1 << 34, 1
     state.kernel_error = state.lost = state.without_context = state.depth = 0
     monkeypatch.setenv("PYEDMCL_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(cuda_devices, "LIBRARY", str(library))
-    monkeypatch.setattr(cuda_devices, "_driver", None)
-    monkeypatch.setattr(cuda_devices, "_found", None)
+    monkeypatch.setattr(cuda, "LIBRARY", str(library))
+    monkeypatch.setattr(cuda, "_driver", None)
+    monkeypatch.setattr(cuda, "_found", None)
     monkeypatch.setattr(nvrtc, "nvrtc", lambda version: compiler)
-    monkeypatch.setattr(session, "_open", {})
+    monkeypatch.setattr(select, "_open", {})
     state.compiler = compiler
     yield state
     if not state.kernel_error:
-        session.close_all()
+        select.close_all()
         assert (state.without_context, state.depth) == (0, 0), "each call has a context, and gives it back"
 
 
 @pytest.fixture
 def executor(driver):
-    return session.open_device("cuda")
+    return select.open_device("cuda")
 
 
 def kernel(executor, name="scale", text=TEXT):
@@ -75,7 +65,7 @@ def kernel(executor, name="scale", text=TEXT):
 
 
 def test_the_gpu_is_described_as_its_opencl_twin(driver):
-    (info,) = discover.discover(executor="cuda")
+    (info,) = select.discover(executor="cuda")
     assert (info.id, info.executor, info.runtime, info.kind) == ("cuda:0:0", "cuda", "nvidia", "gpu")
     assert (info.max_work_group, info.local_bytes, info.clock_mhz, info.compute_units) == (1024, 48 << 10, 1980, 132)
     assert "executor" not in device_key(info).as_dict()
@@ -142,17 +132,17 @@ def test_a_refused_text_has_the_compilers_log(executor):
 
 def test_programs_are_kept_for_the_next_process(driver, executor):
     kernel(executor)
-    session.close_all()
-    kernel(session.open_device("cuda"))
+    select.close_all()
+    kernel(select.open_device("cuda"))
     assert driver.compiler.compiled == 1
-    kernel(session.open_device("cuda"), text=TEXT + "\n")
+    kernel(select.open_device("cuda"), text=TEXT + "\n")
     assert driver.compiler.compiled == 2
 
 
 @pytest.mark.parametrize("pools", [1, 0])
 def test_memory_is_given_back(driver, pools):
     driver.pools = pools
-    executor = session.open_device("cuda")
+    executor = select.open_device("cuda")
     before = driver.held
     kept = [executor.allocate(1 << 29) for _ in range(3)]
     assert driver.held - before == 3 << 29 == executor.memory.held
@@ -173,7 +163,7 @@ def test_an_error_of_a_kernel_ends_all_work_and_says_so(driver, executor):
     for later in (executor.finish, lambda: executor.allocate(4), executor.unmeasured):
         with pytest.raises(LaunchError, match="end the process"):
             later()
-    session.close_all()
+    select.close_all()
 
 
 def test_threads_use_one_executor(driver, executor):
@@ -204,19 +194,19 @@ def test_public_functions_run_on_it(driver):
 
 
 def listed(monkeypatch, *infos):
-    monkeypatch.setattr(opencl_devices, "devices", lambda refresh=False: list(infos))
+    monkeypatch.setattr(opencl, "devices", lambda refresh=False: list(infos))
 
 
 def test_it_stands_in_where_nvidias_opencl_is_missing(driver, monkeypatch):
     listed(monkeypatch, INTEL)
-    assert [info.executor for info in discover.discover()] == ["opencl", "cuda"]
+    assert [info.executor for info in select.discover()] == ["opencl", "cuda"]
     assert select.select().device.id == "cuda:0:0"
     assert select.select("cpu").device == INTEL
     assert select.select("nvidia").device.executor == "cuda"
     listed(monkeypatch, INTEL, NVIDIA)
-    assert [info.executor for info in discover.discover()] == ["opencl", "opencl"]
+    assert [info.executor for info in select.discover()] == ["opencl", "opencl"]
     assert select.select("nvidia").device == NVIDIA
-    every = discover.discover_every()
+    every = select.discover_every()
     assert [info.executor for info in every][-1] == "cuda"
     assert select.select(devices=every).device == NVIDIA
     assert select.select("cuda", devices=every).device.id == "cuda:0:0"
@@ -226,13 +216,13 @@ def test_it_needs_no_pyopencl(driver, monkeypatch):
     def missing(refresh=False):
         raise DeviceNotFoundError("PyOpenCL cannot be imported")
 
-    monkeypatch.setattr(opencl_devices, "devices", missing)
-    assert session.open_device().info.id == "cuda:0:0"
-    assert [info.id for info in discover.discover_every()] == ["cuda:0:0"]
-    monkeypatch.setattr(cuda_devices, "LIBRARY", "libnone.so.1")
-    monkeypatch.setattr(cuda_devices, "_driver", None)
+    monkeypatch.setattr(opencl, "devices", missing)
+    assert select.open_device().info.id == "cuda:0:0"
+    assert [info.id for info in select.discover_every()] == ["cuda:0:0"]
+    monkeypatch.setattr(cuda, "LIBRARY", "libnone.so.1")
+    monkeypatch.setattr(cuda, "_driver", None)
     with pytest.raises(DeviceNotFoundError, match="PyOpenCL"):
-        discover.discover()
+        select.discover()
 
 
 def test_without_a_compiler_or_a_gpu_it_is_not_there(driver, monkeypatch):
@@ -241,11 +231,11 @@ def test_without_a_compiler_or_a_gpu_it_is_not_there(driver, monkeypatch):
 
     monkeypatch.setenv("FAKE_CUDA_NO_GPU", "1")
     with pytest.raises(DeviceNotFoundError, match="cannot be used"):
-        discover.discover(executor="cuda")
+        select.discover(executor="cuda")
     monkeypatch.delenv("FAKE_CUDA_NO_GPU")
     monkeypatch.setattr(nvrtc, "nvrtc", none)
     with pytest.raises(DeviceNotFoundError, match=r"pyedmcl\[cuda\]"):
-        discover.discover(executor="cuda")
+        select.discover(executor="cuda")
     listed(monkeypatch, INTEL)
     assert select.select().device == INTEL
 
@@ -253,7 +243,7 @@ def test_without_a_compiler_or_a_gpu_it_is_not_there(driver, monkeypatch):
 def test_a_gpu_that_the_compiler_does_not_know_is_left_out(driver, monkeypatch):
     monkeypatch.setattr(driver.compiler, "_targets", [100, 120])
     with pytest.raises(DeviceNotFoundError, match=r"older than compute capability 10\.0, and this one has 9\.0"):
-        discover.discover(executor="cuda")
+        select.discover(executor="cuda")
     listed(monkeypatch, INTEL)
     assert select.select().device == INTEL
 
@@ -261,7 +251,7 @@ def test_a_gpu_that_the_compiler_does_not_know_is_left_out(driver, monkeypatch):
 def test_a_fork_is_refused(driver, executor, monkeypatch):
     monkeypatch.setattr(runtimes, "_pid", os.getpid() + 1)
     with pytest.raises(LaunchError, match="forked"):
-        cuda_devices.driver()
+        cuda.driver()
     monkeypatch.setattr(executor, "_pid", os.getpid() + 1)
     with pytest.raises(LaunchError, match="forked"):
         executor.allocate(4)
@@ -306,10 +296,10 @@ def test_results_go_to_arrays_of_the_caller_after_its_stream(driver):
 def test_arrays_that_cannot_be_written_are_refused(driver, given, why):
     out = CudaArray((3, 3), np.float32, **given)
     if why is None:
-        assert foreign_arrays.described(out, "out").memory == out.values.ctypes.data
+        assert select.described(out, "out").memory == out.values.ctypes.data
         return
     with pytest.raises(InputError, match=why):
-        foreign_arrays.described(out, "out")
+        select.described(out, "out")
 
 
 def test_memory_of_other_contexts_is_refused(executor):
@@ -330,9 +320,9 @@ def handle(module, name, **attributes):
     (handle("cuda.core", "Stream", __cuda_stream__=lambda self: (0, 7)), 7),
 ])  # fmt: skip
 def test_streams_and_gpus_of_other_libraries_name_the_device(driver, given, stream):
-    (place,) = foreign.places(given)
+    (place,) = select.places(given)
     assert place.info.id == "cuda:0:0" and place.queue == stream
-    assert session.open_device(given).info.id == "cuda:0:0"
+    assert select.open_device(given).info.id == "cuda:0:0"
     assert stream is None or driver.waited_for == stream
 
 
@@ -341,7 +331,7 @@ def test_streams_and_gpus_of_other_libraries_name_the_device(driver, given, stre
 ])  # fmt: skip
 def test_other_objects_of_these_libraries_are_refused(driver, given):
     with pytest.raises(InputError, match=r"a stream or a GPU is needed|there is no GPU 9"):
-        foreign.places(given)
+        select.places(given)
 
 
 _DEMO = """
@@ -349,7 +339,7 @@ import sys
 sys.modules["pyopencl"] = None  # as if it were not installed
 sys.path[:0] = {folders}
 from cuda_helpers import HeadsOnly
-from pyedmcl.device import cuda_devices, nvrtc
+from pyedmcl.device import cuda as cuda_devices, nvrtc
 cuda_devices.LIBRARY, compiler = {library}, HeadsOnly()
 nvrtc.nvrtc = lambda version: compiler
 from pyedmcl.cli.app import main

@@ -12,7 +12,8 @@ import pytest
 from device_helpers import AMD, ARC, FPGA, GIB, INTEL, LLVMPIPE, NVIDIA, OCLGRIND, POCL30, POCL31, POCL_BROKEN, numbered
 
 from pyedmcl import config
-from pyedmcl.device import fingerprint, memory, opencl_devices, quirks, select
+from pyedmcl.device import info as fingerprint
+from pyedmcl.device import memory, opencl, quirks, select
 from pyedmcl.device.info import RUNTIMES, DeviceInfo
 from pyedmcl.errors import DeviceNotFoundError, InputError
 
@@ -134,7 +135,7 @@ PLATFORMS = [
 
 @pytest.mark.parametrize(("platform", "vendor", "name", "kind", "expected"), PLATFORMS)
 def test_classify(platform: str, vendor: str, name: str, kind: str, expected: tuple[str, str]) -> None:
-    assert opencl_devices.classify(platform, vendor, name, kind) == expected
+    assert opencl.classify(platform, vendor, name, kind) == expected
 
 
 def test_each_runtime_is_recognised() -> None:
@@ -181,17 +182,17 @@ def test_pocl_3_0_is_unusable_for_its_wrong_distances(driver: str, usable: bool)
 
 
 def test_an_unusable_device_that_was_named_is_used_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyedmcl.device import session
+    from pyedmcl.device import select
 
-    monkeypatch.setattr(session.discover, "discover", lambda executor: [])
-    monkeypatch.setattr(session.registry, "open_executor", lambda info, context: SimpleNamespace(info=info))
-    monkeypatch.setattr(session, "_open", {})
+    monkeypatch.setattr(select, "discover", lambda executor: [])
+    monkeypatch.setattr(select.registry, "open_executor", lambda info, context: SimpleNamespace(info=info))
+    monkeypatch.setattr(select, "_open", {})
     with pytest.warns(RuntimeWarning, match=r"was named, but PoCL 3\.0 gives wrong distances.*conda-forge"):
-        assert session.executor_for(POCL30).info == POCL30
+        assert select.executor_for(POCL30).info == POCL30
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        session.executor_for(POCL30)  # once is enough
-        session.executor_for(POCL31)
+        select.executor_for(POCL30)  # once is enough
+        select.executor_for(POCL31)
 
 
 def test_the_device_key_is_stable_and_ignores_the_place() -> None:

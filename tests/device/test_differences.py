@@ -1,4 +1,4 @@
-"""Devices differ in `pyedmcl/device/quirks.py` alone: no other room decides anything by what a device is called."""
+"""Devices differ in `pyedmcl/device/quirks.py` alone: no other package decides anything by what a device is called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "pyedmcl"
 #: Fields of a DeviceInfo that say what a device is, not what it can.
 NAMES = {"device_class", "kind", "runtime", "vendor", "name", "driver", "platform", "version"}
 #: Shows what drivers say of a device, in fewer words.
-REPORTS = {"cli/devices.py"}
+REPORTS = {"cli/start.py"}
 METHODS = {"get", "startswith", "endswith", "search", "match"}
 
 
@@ -66,9 +66,9 @@ def decisions(text):
     return visitor.found
 
 
-@pytest.mark.parametrize("room", sorted({p.parent.name for p in PACKAGE.glob("*/__init__.py")} - {"device"}))
-def test_no_room_decides_by_what_a_device_is(room):
-    for path in sorted((PACKAGE / room).rglob("*.py")):
+@pytest.mark.parametrize("package", sorted({p.parent.name for p in PACKAGE.glob("*/__init__.py")} - {"device"}))
+def test_no_package_decides_by_what_a_device_is(package):
+    for path in sorted((PACKAGE / package).rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         if name not in REPORTS:
             assert not decisions(path.read_text(encoding="utf-8")), f"{name}: make it a quirk"

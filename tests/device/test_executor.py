@@ -10,14 +10,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyedmcl.codegen import render
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import discover, registry
+from pyedmcl.device import executor as registry
+from pyedmcl.device import select
 from pyedmcl.device.executor import Executor
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.opencl import OpenCLEvent
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.errors import BuildError, DeviceMemoryError, DeviceNotFoundError, LaunchError
+from pyedmcl.kernels import texts
+from pyedmcl.kernels.kernel_spec import declared
 
 SCALE = """
 __kernel void scale(__global const float *x, __global float *y, int n, float factor, long shift)
@@ -58,7 +59,7 @@ __kernel void both(__global const float *a, __global const float *b, __global co
 
 def usable() -> list[DeviceInfo]:
     try:
-        return [info for info in discover.discover_every() if quirks_for(info).unusable is None]
+        return [info for info in select.discover_every() if quirks_for(info).unusable is None]
     except DeviceNotFoundError:
         return []
 
@@ -250,7 +251,7 @@ def test_the_quirk_for_fused_multiply_add_rounds_once(executor: Executor) -> Non
     exact = (a.astype(np.float64) * b + c).astype(np.float32)
     contract = int(quirks_for(executor.info).fma == "contract")
     options = [f"-DCONTRACT={contract}", *quirks_for(executor.info).build_options]
-    kernel = executor.build(render.prelude(quirks_for(executor.info)) + FUSED, options).kernel("both", SLOTS["both"])
+    kernel = executor.build(texts.prelude(quirks_for(executor.info)) + FUSED, options).kernel("both", SLOTS["both"])
     inputs = {name: executor.upload(values) for name, values in (("a", a), ("b", b), ("c", c))}
     one, two = executor.allocate(4096), executor.allocate(4096)
     executor.launch(kernel, (1024,), (64,), **inputs, one=one, two=two)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device import discover, registry, session
+from pyedmcl.device import executor, select
+from pyedmcl.device.executor import ExecutorRow
 from pyedmcl.device.opencl import OpenCLExecutor
-from pyedmcl.device.registry import ExecutorRow
 
 
 class Another:
@@ -35,19 +35,19 @@ class Another:
 @pytest.fixture
 def another(monkeypatch, one_device):
     """The id of a device that only the other executor can open."""
-    (info,) = (info for info in discover.discover() if info.id == one_device)
+    (info,) = (info for info in select.discover() if info.id == one_device)
     module = ModuleType("pyedmcl.device.another")
     module.devices = lambda refresh: [replace(info, id=f"another:{info.id}", executor="another")]
     module.Another = Another
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(registry.EXECUTORS, "another", ExecutorRow("another:devices", "another:Another"))
-    monkeypatch.setattr(session, "_open", {})
+    monkeypatch.setitem(executor.EXECUTORS, "another", ExecutorRow("another:devices", "another:Another"))
+    monkeypatch.setattr(select, "_open", {})
     yield f"another:{one_device}"
-    session.close_all()
+    select.close_all()
 
 
 def test_devices_of_all_executors_are_listed(another, one_device):
-    ids = [info.id for info in discover.discover()]
+    ids = [info.id for info in select.discover()]
     assert ids[-1] == another and one_device in ids[:-1]
     assert len(set(ids)) == len(ids)
 
@@ -64,5 +64,5 @@ def test_a_function_runs_on_another_executor_with_the_same_bits(another, one_dev
 
 
 def test_every_row_can_be_loaded():
-    for row in registry.EXECUTORS.values():
-        assert callable(registry._load(row.devices)) and callable(registry._load(row.executor))
+    for row in executor.EXECUTORS.values():
+        assert callable(executor._load(row.devices)) and callable(executor._load(row.executor))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device.session import open_device
-from pyedmcl.engines.lookups import Lookups
+from pyedmcl.device.select import open_device
+from pyedmcl.engines.lookup import Lookups
 from pyedmcl.errors import DeviceMemoryError
 
 E = [3, 1, 10, 3, 20, 1, 3]
@@ -119,12 +119,12 @@ def test_targets_that_do_not_fit_are_refused_with_the_numbers(one_device, monkey
 
 @pytest.mark.parametrize(
     ("module", "name", "value"),
-    [("pyedmcl.launch.staging", "_RAW_BYTES_CACHED", 2 * 400 * 4), ("pyedmcl.edm.maps.pairs", "_BLOCK_SERIES", 2),
-     ("pyedmcl.neighbors.tables", "_TABLE_LEAST", 1), ("pyedmcl.launch.pacing", "LAUNCH_SECONDS", 1e-6)],
+    [("pyedmcl.launch.staging", "_RAW_BYTES_CACHED", 2 * 400 * 4), ("pyedmcl.crossmap.pairs", "_BLOCK_SERIES", 2),
+     ("pyedmcl.search.tables", "_TABLE_LEAST", 1), ("pyedmcl.launch.staging", "LAUNCH_SECONDS", 1e-6)],
 )  # fmt: skip
 def test_blocks_and_launches_of_any_size_give_the_same_bits(data, plenty, one_device, monkeypatch, module, name, value):
     monkeypatch.setattr(f"{module}.{name}", value)
-    monkeypatch.setattr("pyedmcl.neighbors.tables._TIMES_DATA", 0)
+    monkeypatch.setattr("pyedmcl.search.tables._TIMES_DATA", 0)
     np.testing.assert_array_equal(pyedmcl.xmap(data, E=E, device=one_device).rho, plenty)
     dims = pyedmcl.embed_dimension(data, E_max=4, device=one_device)
     monkeypatch.undo()

@@ -15,11 +15,11 @@ from unittest import mock
 import pytest
 
 from pyedmcl import config
-from pyedmcl.codegen import loopy_source
-from pyedmcl.device import caches
+from pyedmcl.device import runtimes
+from pyedmcl.device.info import Slot
 from pyedmcl.device.opencl import OpenCLExecutor
-from pyedmcl.device.session import open_device
-from pyedmcl.device.slots import Slot
+from pyedmcl.device.select import open_device
+from pyedmcl.kernels import loopy_source
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = """
@@ -60,28 +60,28 @@ def test_a_home_that_is_not_known_is_no_folder_in_the_working_directory(monkeypa
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
     settings = config.current()
     for folder in (settings.cache_dir, settings.data_dir):
-        assert folder.is_absolute() and not caches.usable(folder)
-    assert not caches.others_usable()
+        assert folder.is_absolute() and not runtimes.usable(folder)
+    assert not runtimes.others_usable()
 
     def unknown(path):
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "expanduser", unknown)
     monkeypatch.setenv("PYEDMCL_CACHE_DIR", "~/cache")
-    assert not caches.usable(config.current().cache_dir)
+    assert not runtimes.usable(config.current().cache_dir)
 
 
 def test_folders_that_can_be_made_are_usable(tmp_path):
     (tmp_path / "file").write_text("")
-    assert caches.usable(tmp_path) and caches.usable(tmp_path / "a" / "b")
-    assert not caches.usable(tmp_path / "file") and not caches.usable(tmp_path / "file" / "a")
+    assert runtimes.usable(tmp_path) and runtimes.usable(tmp_path / "a" / "b")
+    assert not runtimes.usable(tmp_path / "file") and not runtimes.usable(tmp_path / "file" / "a")
 
 
 def test_loopy_learns_that_it_can_keep_nothing(tmp_path, monkeypatch):
     pytest.importorskip("loopy", reason="loopy is not installed")
     seen = []
-    monkeypatch.setattr(caches, "others_usable", lambda: False)
-    with caches.for_loopy():
+    monkeypatch.setattr(runtimes, "others_usable", lambda: False)
+    with runtimes.for_loopy():
         seen.append(os.environ["LOOPY_NO_CACHE"])
     assert seen == ["1"] and "LOOPY_NO_CACHE" not in os.environ
     assert loopy_source._loopy("a test").__name__ == "loopy"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import DeviceMemoryError, HostMemoryError, LaunchError
 
 X = np.random.default_rng(0).standard_normal((150, 3)).cumsum(axis=0)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from device_helpers import LLVMPIPE
 
-from pyedmcl.codegen import build, render
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import probe, session
+from pyedmcl.device import quirks, select
 from pyedmcl.device.quirks import Quirks, quirks_for
-from pyedmcl.device.session import open_device
-from pyedmcl.kernels import spec
+from pyedmcl.device.select import open_device
+from pyedmcl.kernels import build, spec, texts
+from pyedmcl.kernels.kernel_spec import declared
 
 TEXT = """
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -29,7 +28,7 @@ SLOTS = declared("fused(const double* a, b, c; double* out)", False)["fused"]
 def mesa(monkeypatch, tmp_path):
     """Mesa's driver of which nothing is known."""
     monkeypatch.setenv("PYEDMCL_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(probe, "_found", {})
+    monkeypatch.setattr(quirks, "_found", {})
     quirks_for.cache_clear()
     yield replace(LLVMPIPE, driver="25.0.7")
     quirks_for.cache_clear()
@@ -57,19 +56,19 @@ class Opened:
 @pytest.mark.parametrize("twice", [False, True])
 def test_a_device_is_asked_once_for_all_processes(mesa, one_device, twice, monkeypatch):
     inner = open_device(one_device)
-    monkeypatch.setattr(session, "_open", {})
-    monkeypatch.setattr(session.discover, "discover", lambda executor: [mesa])
-    monkeypatch.setattr(session.registry, "open_executor", lambda info, context: Opened(inner, info, twice=twice))
+    monkeypatch.setattr(select, "_open", {})
+    monkeypatch.setattr(select, "discover", lambda executor: [mesa])
+    monkeypatch.setattr(select.registry, "open_executor", lambda info, context: Opened(inner, info, twice=twice))
     Opened.asked = 0
     assert quirks_for(mesa).fused_double
-    session.executor_for(mesa)
+    select.executor_for(mesa)
     assert quirks_for(mesa).fused_double is not twice
     assert ("software_fma.clh" in build.text_for(spec("highest"), {"dtype": "float64"}, mesa)) is twice
-    for forgotten in (session._open, probe._found):
+    for forgotten in (select._open, quirks._found):
         forgotten.clear()
     quirks_for.cache_clear()
     assert quirks_for(mesa).fused_double is not twice, "what is kept counts before the device is opened"
-    session.executor_for(mesa)
+    select.executor_for(mesa)
     assert Opened.asked == 1
 
 
@@ -81,7 +80,7 @@ def test_drivers_that_were_tested_and_devices_without_doubles_are_not_asked(mesa
     for info in (open_device(one_device).info, replace(mesa, fp64=False)):
         silent = Never()
         silent.info = info
-        assert not probe.ask(silent)
+        assert not quirks.ask(silent)
         assert quirks_for(info).fused_double
 
 
@@ -107,7 +106,7 @@ def test_the_software_rounds_once(one_device):
     executor = open_device(one_device)
     a, b, c = cases()
     answers = []
-    for text in (TEXT, render.prelude(Quirks(fused_double=False)) + TEXT):
+    for text in (TEXT, texts.prelude(Quirks(fused_double=False)) + TEXT):
         out = executor.allocate(a.nbytes)
         executor.launch(executor.build(text).kernel("fused", SLOTS), (a.size // 4,), None, a=executor.upload(a),
                         b=executor.upload(b), c=executor.upload(c), out=out)  # fmt: skip

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from device_helpers import INTEL
 
-from pyedmcl.device import program_cache
-from pyedmcl.device.discover import discover
+from pyedmcl.device import runtimes
+from pyedmcl.device.info import Slot
 from pyedmcl.device.opencl import OpenCLExecutor
-from pyedmcl.device.program_cache import ProgramCache
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.slots import Slot
+from pyedmcl.device.runtimes import ProgramCache
+from pyedmcl.device.select import discover
 from pyedmcl.errors import BuildError, PyedmclWarning
 
 SOURCE = "kernel void fill(global int* out) { out[get_global_id(0)] = (int)get_global_id(0) + 7; }"
@@ -68,7 +68,7 @@ def test_every_damaged_byte_is_noticed(folder):
 
 
 def test_the_oldest_files_go_when_there_are_too_many(folder, monkeypatch):
-    monkeypatch.setattr(program_cache, "_FILES_KEPT", 8)
+    monkeypatch.setattr(runtimes, "_FILES_KEPT", 8)
     cache = ProgramCache(INTEL)
     for number in range(20):
         cache.keep(f"text {number}", OPTIONS, b"x")

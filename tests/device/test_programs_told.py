@@ -11,7 +11,7 @@ import pytest
 import pyedmcl
 from pyedmcl.device.programs import Programs, watcher
 from pyedmcl.errors import BuildError
-from pyedmcl.launch import bars
+from pyedmcl.launch import progress
 
 KEYS = [(text, ()) for text in "abc"]
 
@@ -47,7 +47,7 @@ def test_a_bar_shows_them_only_while_they_are_prepared(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr("sys.stderr", shown)
     programs = Programs(compiled, 2, time.monotonic)
-    with bars.bar("work") as report:
+    with progress.bar("work") as report:
         programs.get_ahead(KEYS)
         report(1, 2, "rows")
     assert watcher.get() is None and "preparing kernels" not in shown.getvalue() and "rows" in shown.getvalue()

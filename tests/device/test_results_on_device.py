@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device import opencl_devices, runtimes, session
-from pyedmcl.device.copies import counting
+from pyedmcl.device import opencl, runtimes, select
+from pyedmcl.device.memory import counting
 from pyedmcl.errors import InputError, WrongResultError
-from pyedmcl.launch import delivery
+from pyedmcl.launch import staging
 
 RNG = np.random.default_rng(8)
 X = np.cumsum(RNG.standard_normal((150, 3)), axis=0)
@@ -39,15 +39,15 @@ class Caller:
     def __init__(self, name):
         self.sycl = name.startswith("sycl")
         if self.sycl:
-            from pyedmcl.device import sycl_devices
+            from pyedmcl.device import sycl
 
-            self.queue = runtimes.sycl().SyclQueue(sycl_devices.handle(session.open_device(name).info))
+            self.queue = runtimes.sycl().SyclQueue(sycl.handle(select.open_device(name).info))
         else:
             cl = runtimes.opencl()
             import pyopencl.array
 
             self.cl, self.array = cl, pyopencl.array
-            self.context = cl.Context([opencl_devices.handle(session.open_device(name).info)])
+            self.context = cl.Context([opencl.handle(select.open_device(name).info)])
             self.queue = cl.CommandQueue(self.context)
 
     def empty(self, shape, dtype):
@@ -63,7 +63,7 @@ class Caller:
 @pytest.fixture(params=["opencl", "sycl"])
 def caller(request, one_device):
     yield Caller(one_device if request.param == "opencl" else request.getfixturevalue("sycl_device"))
-    session.close_all()
+    select.close_all()
 
 
 CASES = {
@@ -118,7 +118,7 @@ def test_the_caller_goes_on_with_the_result_on_its_queue(one_device):
     pyedmcl.xmap(X, E=2, out=rho, device=caller.queue)
     doubled = (rho + rho).get()
     np.testing.assert_array_equal(doubled, 2 * pyedmcl.xmap(X, E=2, device=one_device).rho)
-    session.close_all()
+    select.close_all()
 
 
 def test_arrays_that_cannot_take_a_result_say_what_can(caller, one_device):
@@ -157,7 +157,7 @@ def test_memory_that_cannot_be_written_is_refused(one_device):
     lone = array.empty(queue, (3, 3), np.float32).with_queue(None)
     with pytest.raises(InputError, match=r"with_queue\(queue\)"):
         pyedmcl.xmap(X, E=2, out=lone)
-    session.close_all()
+    select.close_all()
 
 
 def test_memory_of_sycl_that_cannot_be_written_is_refused(sycl_device):
@@ -166,25 +166,25 @@ def test_memory_of_sycl_that_cannot_be_written_is_refused(sycl_device):
         pyedmcl.xmap(X, E=2, out=Usm(queue, (3, 3), np.float32, read_only=True))
     with pytest.raises(InputError, match="give a contiguous one"):
         pyedmcl.xmap(X, E=2, out=Usm(queue, (3, 3), np.float32, strides=(1, 3)))
-    session.close_all()
+    select.close_all()
 
 
 def test_answers_that_cannot_be_are_found_on_the_device(one_device, monkeypatch):
     caller = Caller(one_device)
-    monkeypatch.setattr(delivery, "MOST_RHO", 0.01)
+    monkeypatch.setattr(staging, "MOST_RHO", 0.01)
     with pytest.raises(WrongResultError, match=r"correlations beyond 0.01 \(kernel lookup\)"):
         pyedmcl.xmap(X, E=2, out=caller.empty((3, 3), np.float32))
-    executor = session.open_device(caller.queue)
+    executor = select.open_device(caller.queue)
     rows = executor.upload(np.array([0, 9, -2, -1], np.int32))
     squared = executor.upload(np.ones(4, np.float32))
-    into = [delivery.DeviceRows(executor.allocate(16), 0, (4,), np.dtype(kind)) for kind in (np.int32, np.float32)]
+    into = [staging.DeviceRows(executor.allocate(16), 0, (4,), np.dtype(kind)) for kind in (np.int32, np.float32)]
     with pytest.raises(WrongResultError, match="2 neighbours outside a library of 9 rows"):
-        delivery.deliver_neighbours(executor, rows, squared, into, n_library=9, exponent=0)
-    session.close_all()
+        staging.deliver_neighbours(executor, rows, squared, into, n_library=9, exponent=0)
+    select.close_all()
 
 
 def test_copies_are_counted_while_somebody_asks(one_device):
-    executor = session.open_device(one_device)
+    executor = select.open_device(one_device)
     array = np.zeros(10, np.float32)
     with counting() as outer:
         buffer = executor.upload(array)

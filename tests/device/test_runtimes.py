@@ -95,8 +95,8 @@ def python(code: str, **environ: str) -> str:
     return done.stdout
 
 
-def test_importing_the_room_loads_no_binding() -> None:
-    modules = "discover, doctor, fingerprint, memory, opencl, quirks, runtimes, select, session"
+def test_importing_the_package_loads_no_binding() -> None:
+    modules = "doctor, executor, memory, opencl, programs, quirks, runtimes, select"
     code = f"import sys\nfrom pyedmcl.device import {modules}\nprint('pyopencl' in sys.modules)"
     assert python(code).strip() == "False"
 
@@ -105,7 +105,7 @@ def test_the_pip_installed_intel_runtime_is_seen_beside_the_others(tmp_path: Pat
     if runtimes.intel_library() is None:
         pytest.skip("intel-opencl-rt is not installed in this environment")
     code = (
-        "import os\nfrom pyedmcl.device import discover\n"
+        "import os\nfrom pyedmcl.device import select as discover\n"
         "print(*sorted({info.runtime for info in discover.discover()}), 'OCL_ICD_VENDORS' in os.environ)"
     )
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("OCL_ICD", "OPENCL_VENDOR"))}
@@ -130,7 +130,7 @@ def test_a_simulator_is_seen_but_not_chosen() -> None:
     if not library.exists():
         pytest.skip(f"Oclgrind is not installed ({library})")
     code = (
-        "from pyedmcl.device import discover, select\n"
+        "from pyedmcl.device import select as discover, select\n"
         "found = discover.discover()\n"
         "print(*[i.kind for i in found if i.runtime == 'oclgrind'], select.select('oclgrind').device.runtime)\n"
         "try: print(select.select().device.kind)\n"

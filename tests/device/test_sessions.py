@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pyedmcl.device import discover, registry, session
+from pyedmcl.device import executor as registry
+from pyedmcl.device import select
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.errors import LaunchError
 
 
 @pytest.fixture
 def info(one_device: str) -> DeviceInfo:
-    return next(info for info in discover.discover() if info.id == one_device)
+    return next(info for info in select.discover() if info.id == one_device)
 
 
 def test_a_closed_executor_says_so(info: DeviceInfo) -> None:
@@ -29,26 +30,26 @@ def test_a_closed_executor_says_so(info: DeviceInfo) -> None:
 
 
 def test_sessions_are_shared_and_lazy(info: DeviceInfo) -> None:
-    session.close_all()
+    select.close_all()
     found: list[object] = []
-    threads = [threading.Thread(target=lambda: found.append(session.executor_for(info))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(select.executor_for(info))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(found) == 8
     assert len(set(map(id, found))) == 1
-    assert session.open_device(info.id) is found[0]
-    session.close_all()
-    assert session.open_device(info.id) is not found[0]
-    session.close_all()
+    assert select.open_device(info.id) is found[0]
+    select.close_all()
+    assert select.open_device(info.id) is not found[0]
+    select.close_all()
 
 
 FORK = """
 import os, sys
 import numpy as np
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import discover, registry, session
+from pyedmcl.kernels.kernel_spec import declared
+from pyedmcl.device import select as discover, executor as registry, select as session
 from pyedmcl.errors import LaunchError
 used_before = sys.argv[1] == "used"
 if used_before:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyedmcl.device.slots import Slot, check, packer
+from pyedmcl.device.info import Slot, check, packer
 from pyedmcl.errors import LaunchError
 
 X, N, F = Slot("x", np.dtype("f4"), True, True), Slot("n", np.dtype("i4")), Slot("f", np.dtype("f8"))

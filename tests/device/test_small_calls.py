@@ -7,7 +7,7 @@ import numpy as np
 import pyedmcl
 from pyedmcl import config
 from pyedmcl.device import select
-from pyedmcl.device.discover import discover
+from pyedmcl.device.select import discover
 
 
 def test_a_call_reads_the_environment_once(one_device, monkeypatch):

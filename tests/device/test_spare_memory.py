@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device.buffers import BufferSet, BufferSets, DeviceBuffer, KeptBuffer, MemoryUse, SpareMemory
-from pyedmcl.device.session import open_device
+from pyedmcl.device.memory import BufferSet, BufferSets, DeviceBuffer, KeptBuffer, MemoryUse, SpareMemory
+from pyedmcl.device.select import open_device
 
 
 class Memory:

@@ -13,7 +13,8 @@ from cli_helpers import environment
 from device_helpers import ARC, INTEL, POCL31
 
 import pyedmcl
-from pyedmcl.device import discover, doctor, quirks, registry, runtimes, select, session, spirv, sycl, sycl_devices
+from pyedmcl.device import doctor, quirks, runtimes, select, sycl
+from pyedmcl.device import executor as registry
 from pyedmcl.errors import BuildError, DeviceNotFoundError
 
 
@@ -30,7 +31,7 @@ TWINS = [replace(INTEL, id="0:0"), replace(POCL31, id="1:0"), replace(ARC, id="2
 
 
 def test_devices_have_the_description_of_their_opencl_twins():
-    found = sycl_devices.paired([listed(ARC), listed(ARC), listed(INTEL)], TWINS)
+    found = sycl.paired([listed(ARC), listed(ARC), listed(INTEL)], TWINS)
     assert [info.id for info, _ in found.devices] == ["sycl:0:0", "sycl:2:0", "sycl:2:1"]
     assert not found.left_out
     for info, _ in found.devices:
@@ -39,7 +40,7 @@ def test_devices_have_the_description_of_their_opencl_twins():
 
 
 def test_what_cannot_be_opened_is_left_out_with_its_reason():
-    found = sycl_devices.paired(
+    found = sycl.paired(
         [listed(ARC, "level_zero"), listed(POCL31, usm=False), listed(replace(ARC, name="unknown"))], TWINS
     )
     assert not found.devices
@@ -51,7 +52,7 @@ def test_what_cannot_be_opened_is_left_out_with_its_reason():
 def test_devices_of_level_zero_come_first_where_programs_are_spirv():
     """A description is that of the OpenCL device of the same name; without one nothing is known of a device."""
     zero, one, lone = listed(ARC, "level_zero"), listed(INTEL), listed(replace(ARC, name="unknown"), "level_zero")
-    found = sycl_devices.paired([listed(ARC), zero, lone, one], TWINS)
+    found = sycl.paired([listed(ARC), zero, lone, one], TWINS)
     assert [(info.id, device) for info, device in found.spirv if device in (zero, one, lone)] == [
         ("spirv:0:0", one), ("spirv:2:0", zero)]  # fmt: skip
     assert {info.executor for info, _ in found.spirv} == {"spirv"}
@@ -59,13 +60,13 @@ def test_devices_of_level_zero_come_first_where_programs_are_spirv():
 
 
 def test_what_compiles_to_spirv_is_asked_for_where_it_lacks(monkeypatch):
-    monkeypatch.setattr(sycl_devices, "_found", sycl_devices.paired([listed(INTEL)], TWINS))
+    monkeypatch.setattr(sycl, "_found", sycl.paired([listed(INTEL)], TWINS))
     monkeypatch.setattr(runtimes, "sycl", lambda: None)
-    monkeypatch.setattr(spirv.shutil, "which", lambda name: None)
+    monkeypatch.setattr(sycl.shutil, "which", lambda name: None)
     with pytest.raises(DeviceNotFoundError, match=r"no compiler for SPIR-V is installed.*ocloc.*llvm-spirv"):
         pyedmcl.simplex(np.arange(30.0), E=1, device="spirv:cpu")
     with pytest.raises(BuildError, match="no compiler for SPIR-V"):
-        spirv.compile_spirv("kernel void f() {}", [])
+        sycl.compile_spirv("kernel void f() {}", [])
 
 
 def test_sycl_devices_count_only_where_sycl_is_named(monkeypatch):
@@ -94,12 +95,12 @@ def test_absent_and_old_versions_of_dpctl_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "dpctl", None)
     with pytest.raises(DeviceNotFoundError, match=r"pip install 'pyedmcl\[sycl\]'"):
         pyedmcl.simplex(np.arange(30.0), E=1, device="sycl")
-    assert not any(info.executor == "sycl" for info in discover.discover_every())
+    assert not any(info.executor == "sycl" for info in select.discover_every())
     for name in ("dpctl", "dpctl.memory", "dpctl.program"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     sys.modules["dpctl"].__version__ = "0.21.0+7"
     with pytest.raises(DeviceNotFoundError, match=r"dpctl 0\.22\.1 or newer, and 0\.21\.0\+7 is installed"):
-        discover.discover(executor="sycl")
+        select.discover(executor="sycl")
 
 
 def test_the_doctor_tells_what_dpctl_lists(tmp_path):
@@ -110,9 +111,9 @@ def test_the_doctor_tells_what_dpctl_lists(tmp_path):
         )  # fmt: skip
         return [finding for finding in doctor.diagnose(system) if "SYCL" in finding.what or "dpctl" in finding.what]
 
-    found = sycl_devices.paired([listed(INTEL), listed(ARC, "level_zero")], TWINS)
+    found = sycl.paired([listed(INTEL), listed(ARC, "level_zero")], TWINS)
     assert [finding.level for finding in findings(found)] == ["info", "ok"]
-    (nothing,) = findings(sycl_devices.Found([], []), ONEAPI_DEVICE_SELECTOR="level_zero:*")
+    (nothing,) = findings(sycl.Found([], []), ONEAPI_DEVICE_SELECTOR="level_zero:*")
     assert nothing.level == "warning" and "unset ONEAPI_DEVICE_SELECTOR" in nothing.how_to_mend
 
 
@@ -163,7 +164,7 @@ def test_memory_is_freed_once_the_queue_has_passed_it(monkeypatch):
 def twins(sycl_device):
     """A device of dpctl and the same one of PyOpenCL."""
     yield sycl_device, sycl_device.removeprefix("sycl:")
-    session.close_all()
+    select.close_all()
 
 
 RNG = np.random.default_rng(19)
@@ -214,11 +215,11 @@ def test_functions_have_the_bits_of_opencl(name, dtype, twins):
 
 @pytest.mark.parametrize("name", ["knn", "xmap", "rqa"])
 def test_functions_have_the_bits_of_opencl_with_programs_in_spirv(name, twins):
-    why = spirv.missing()
+    why = sycl.missing()
     if why is not None:
         pytest.skip(why)
     mine, opencl = twins[0].replace("sycl:", "spirv:"), twins[1]
-    assert session.open_device(mine).info.executor == "spirv"
+    assert select.open_device(mine).info.executor == "spirv"
     got, expected = (numbers(CALLS[name](GAPS, device=device, tune="never")) for device in (mine, opencl))
     assert len(got) == len(expected) > 0
     for ours, theirs in zip(got, expected, strict=True):
@@ -226,17 +227,17 @@ def test_functions_have_the_bits_of_opencl_with_programs_in_spirv(name, twins):
 
 
 def test_a_text_that_does_not_compile_to_spirv_shows_the_compilers_log(twins):
-    if spirv.missing() is not None:
-        pytest.skip(spirv.missing())
-    executor = session.open_device(twins[0].replace("sycl:", "spirv:"))
+    if sycl.missing() is not None:
+        pytest.skip(sycl.missing())
+    executor = select.open_device(twins[0].replace("sycl:", "spirv:"))
     with pytest.raises(BuildError, match="teapot"):
         executor.build("kernel void f(teapot a) {}")
 
 
 def test_what_was_tuned_for_a_device_serves_both_ways_to_it(twins):
-    from pyedmcl.device.fingerprint import device_key
+    from pyedmcl.device.info import device_key
 
-    one, other = (session.open_device(device).info for device in twins)
+    one, other = (select.open_device(device).info for device in twins)
     assert one.executor == "sycl" and other.executor == "opencl"
     assert device_key(one) == device_key(other)
 
@@ -244,8 +245,8 @@ def test_what_was_tuned_for_a_device_serves_both_ways_to_it(twins):
 ENDS = """
 import os, sys
 import numpy as np
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device.session import open_device
+from pyedmcl.kernels.kernel_spec import declared
+from pyedmcl.device.select import open_device
 executor = open_device(sys.argv[1])
 held = [executor.upload(np.zeros(1 << 20)) for _ in range(3)]
 slots = declared("k(double* x)", True)["k"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.data.series import Series
-from pyedmcl.edm.shared.times import remarks_on_times
 from pyedmcl.errors import InputError
+from pyedmcl.series.series import Series
+from pyedmcl.states.arguments import remarks_on_times
 
 RNG = np.random.default_rng(5)
 NOISE = RNG.standard_normal((400, 2))

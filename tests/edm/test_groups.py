@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 import pyedmcl
 from pyedmcl.cli.app import app
-from pyedmcl.edm.surrogates.group_draws import drawn_groups
-from pyedmcl.engines.sub_libraries import CcmPair
+from pyedmcl.convergence.ccm import drawn_groups
+from pyedmcl.engines.ccm import CcmPair
 from pyedmcl.errors import InputError
 
 SIZES = (70, 45, 60)

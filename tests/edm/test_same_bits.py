@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.codegen import build
 from pyedmcl.device.quirks import quirks_for
+from pyedmcl.kernels import build
 from pyedmcl.simulate import coupled_maps
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.table_remarks import remarks_on_table
+from pyedmcl.table_check import remarks_on_table
 
 N = 300
 RNG = np.random.default_rng(8)
@@ -85,7 +85,7 @@ def test_series_that_hardly_return():
 
 
 def test_short_tables_are_left_alone():
-    assert remarks_on_table(pyedmcl.data.series.as_series(np.column_stack([np.arange(19.0)] * 2))) == []
+    assert remarks_on_table(pyedmcl.series.series.as_series(np.column_stack([np.arange(19.0)] * 2))) == []
 
 
 def test_networks_tell_of_them(one_device):

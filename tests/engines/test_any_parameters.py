@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.codegen.build import noting
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.session import open_device
-from pyedmcl.engines import lookups
+from pyedmcl.device.select import open_device
+from pyedmcl.engines import lookup
 from pyedmcl.kernels import spec
+from pyedmcl.kernels.build import noting
 from pyedmcl.simulate import coupled_maps
 from pyedmcl.tuning.parameters import using
 
@@ -62,8 +62,8 @@ def test_tables_whose_rows_have_16_bits(device, monkeypatch):
         asked.append(info)
         return replace(quirks_for(info), narrow_tables=True)
 
-    monkeypatch.setattr(lookups, "quirks_for", told)
-    monkeypatch.setattr(lookups, "_NARROW_LEAST", (1, 1))
+    monkeypatch.setattr(lookup, "quirks_for", told)
+    monkeypatch.setattr(lookup, "_NARROW_LEAST", (1, 1))
     for parameters in ({}, {"knn": {"lanes": 1}, "lookup": LOOKUPS[0]}):  # one number at a time, and four
         with using(**parameters):
             np.testing.assert_array_equal(pyedmcl.xmap(x, E=2, device=device).rho, wanted, err_msg=str(parameters))
@@ -142,10 +142,10 @@ def test_one_lookup_serves_all_dimensions_on_gpus(one_device, monkeypatch, dims,
     wanted = pyedmcl.xmap(x, E=dims, device=one_device).rho
     layout = {"lanes": 2, "vectors": 1, "target_lanes": 2, "row_lanes": 8, "library_lanes": 2, "stage": True,
               "unroll": 4, "quads": quads}  # fmt: skip
-    monkeypatch.setattr(lookups, "quirks_for", lambda info: replace(quirks_for(info), narrow_tables=True))
-    monkeypatch.setattr(lookups, "_NARROW_LEAST", (4, 1))
-    monkeypatch.setattr(lookups.LookupShapes, "takes_any_k", lambda self, k, width: True)
-    monkeypatch.setattr(lookups.LookupShapes, "_for_any_k", lambda self, k, width: layout)
+    monkeypatch.setattr(lookup, "quirks_for", lambda info: replace(quirks_for(info), narrow_tables=True))
+    monkeypatch.setattr(lookup, "_NARROW_LEAST", (4, 1))
+    monkeypatch.setattr(lookup.LookupShapes, "takes_any_k", lambda self, k, width: True)
+    monkeypatch.setattr(lookup.LookupShapes, "_for_any_k", lambda self, k, width: layout)
     with using(knn={"lanes": 1, "list_registers": 8}), noting() as noted:  # neighbours lie side by side
         found = pyedmcl.xmap(x, E=dims, device=one_device).rho
     # A pattern of gaps may have targets of one dimension only, whose kernel is its own.

@@ -10,19 +10,16 @@ import pytest
 from device_helpers import NVIDIA
 
 import pyedmcl
-from pyedmcl.codegen import build
-from pyedmcl.codegen.texts import read_text
-from pyedmcl.data.condition import condition
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.engines import lookup
-from pyedmcl.engines.compact import CompactTargets
-from pyedmcl.engines.target_layout import TargetLayout
-from pyedmcl.kernels import spec
-from pyedmcl.kernels.compact import MOST_ERROR
-from pyedmcl.kernels.lookup import STRANDS
-from pyedmcl.launch.pool import Pool
+from pyedmcl.engines.targets import CompactTargets, TargetLayout
+from pyedmcl.kernels import build, spec
+from pyedmcl.kernels.specs.maps import MOST_ERROR, STRANDS
+from pyedmcl.kernels.texts import read_text
+from pyedmcl.launch.staging import Pool
 from pyedmcl.reference import compacted, skill
+from pyedmcl.series.scaling import condition
 from pyedmcl.simulate import coupled_maps
 from pyedmcl.tuning.parameters import using
 

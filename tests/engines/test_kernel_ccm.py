@@ -8,16 +8,14 @@ import naive
 import numpy as np
 import pytest
 
-from pyedmcl.codegen.texts import read_text
-from pyedmcl.device.session import open_device
-from pyedmcl.edm.shared.states import delay_states, future
-from pyedmcl.engines import ccm as room
-from pyedmcl.engines.ccm import SampledSkill
-from pyedmcl.engines.ccm_columns import ColumnKernels
-from pyedmcl.engines.sub_libraries import ENTRIES, CcmPair, Field, reach, split_sizes
-from pyedmcl.kernels.ccm import CHUNK, SAMPLES, SUMS
-from pyedmcl.neighbors.tables import TableSpace
-from pyedmcl.reference import ccm as oracle
+from pyedmcl.device.select import open_device
+from pyedmcl.engines import ccm
+from pyedmcl.engines.ccm import ENTRIES, CcmPair, ColumnKernels, Field, SampledSkill, reach, split_sizes
+from pyedmcl.kernels.specs.maps import CCM_CHUNK, SAMPLES, SUMS
+from pyedmcl.kernels.texts import read_text
+from pyedmcl.reference import edm as oracle
+from pyedmcl.search.tables import TableSpace
+from pyedmcl.states.states import delay_states, future
 from pyedmcl.tuning.parameters import using
 
 
@@ -46,7 +44,7 @@ def test_host_and_kernels_describe_columns_alike():
     found = re.findall(r"#define COLUMN_(\w+)\(c\) (?:\(uint\))?\(c\)\[(\d+)\]", text)
     assert {name: int(place) for name, place in found} == {field.name: field.value for field in Field}
     constants = {name: int(value) for name, value in re.findall(r"#define (\w+) (\d+)\s", text)}
-    wanted = {"COLUMN_INTS": len(Field), "SAMPLES": SAMPLES, "CHUNK": CHUNK, "SUMS": SUMS}
+    wanted = {"COLUMN_INTS": len(Field), "SAMPLES": SAMPLES, "CHUNK": CCM_CHUNK, "SUMS": SUMS}
     assert {name: constants[name] for name in wanted} == wanted
 
 
@@ -147,10 +145,10 @@ def test_the_way_to_a_skill_does_not_change_a_bit(device, monkeypatch, options, 
     assert np.isfinite(first).all()
     # All from distances to members; all by scans of lists that are mostly too short; all by scans of long ones.
     for direct, entries in ((range(4), 0), ((), 16), ((), 256)):
-        monkeypatch.setattr(room, "split_sizes", forced(list(direct), entries))
+        monkeypatch.setattr(ccm, "split_sizes", forced(list(direct), entries))
         np.testing.assert_array_equal(skill(executor, x, sizes, 20, dtype=dtype, **options), first)
     for parameters in ({"lanes": 1, "wg": 32, "unroll": 2}, {"lanes": 4, "wg": 1, "unroll": 8}):
-        monkeypatch.setattr(room, "split_sizes", forced([0, 2], 256))
+        monkeypatch.setattr(ccm, "split_sizes", forced([0, 2], 256))
         with using(ccm=parameters, ccm_direct={"lanes": parameters["lanes"], "wg": parameters["wg"]}):
             np.testing.assert_array_equal(skill(executor, x, sizes, 20, dtype=dtype, **options), first)
 
@@ -244,7 +242,7 @@ def test_members_drawn_elsewhere_and_rows_with_too_few_neighbours(executor, monk
     states = delay_states(x[:, :1], 3, 1, k=k, Tp=0, exclusion_radius=12, dtype="float64")
     found = []
     for direct, entries in (([0, 1], 0), ([], 64)):
-        monkeypatch.setattr(room, "split_sizes", forced(direct, entries))
+        monkeypatch.setattr(ccm, "split_sizes", forced(direct, entries))
         for least in (1, 3, k):
             engine = SampledSkill(executor, states, x[:, 1][None].astype(float), least=least)
             found.append(engine.skill([CcmPair(0, 0, (0, 0))], sizes, 20, 0, members))

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from loopy_helpers import needs_loopy
 
-from pyedmcl.device.session import open_device
-from pyedmcl.engines import skill as room
-from pyedmcl.engines.skill import SUMS, scores, skill_sums
+from pyedmcl.device.select import open_device
+from pyedmcl.engines import predict
+from pyedmcl.engines.predict import SUMS, scores, skill_sums
 from pyedmcl.errors import InputError
 from pyedmcl.kernels import spec
-from pyedmcl.kernels.skill import CHUNK
+from pyedmcl.kernels.specs.maps import CHUNK
 from pyedmcl.reference import fma32, fma64, pearson
 from pyedmcl.tuning.parameters import ParameterChoice
 
@@ -117,7 +117,7 @@ def test_tuning_changes_no_bit(executor, monkeypatch):
     found = []
     for values in product(*every.values()):
         choice = ParameterChoice(dict(zip(every, values, strict=True)), "test")
-        monkeypatch.setattr(room, "parameters", lambda *_, choice=choice: choice)
+        monkeypatch.setattr(predict, "parameters", lambda *_, choice=choice: choice)
         got = ask(executor, predicted, observed, series)
         assert (np.abs(got - exact) <= (CHUNK + 2) * 2.0**-24 * scale).all()
         np.testing.assert_array_equal(got[:, 0], exact[:, 0])
@@ -130,9 +130,9 @@ def test_blocks_of_pairs_change_no_bit(executor, monkeypatch):
     predicted, observed, series = case(23, 300, seed=4)
     whole = ask(executor, predicted, observed, series)
     np.testing.assert_array_equal(ask(executor, predicted, observed, series), whole)
-    monkeypatch.setattr(room, "_PAIRS_MOST", 5)
+    monkeypatch.setattr(predict, "_PAIRS_MOST", 5)
     np.testing.assert_array_equal(ask(executor, predicted, observed, series), whole)
-    monkeypatch.setattr(room, "_SUMS_BYTES_MOST", 1)  # a pair at a time
+    monkeypatch.setattr(predict, "_SUMS_BYTES_MOST", 1)  # a pair at a time
     np.testing.assert_array_equal(ask(executor, predicted, observed, series), whole)
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from smap_helpers import between_rows
 
-from pyedmcl.codegen.build import source
-from pyedmcl.device.session import open_device
-from pyedmcl.engines import smap_device as room
+from pyedmcl.device.select import open_device
+from pyedmcl.engines import smap_device
 from pyedmcl.engines.smap import LocalFits
-from pyedmcl.engines.smap_basis import basis_of
+from pyedmcl.engines.smap_device import basis_of
 from pyedmcl.errors import BuildError
 from pyedmcl.kernels import spec
-from pyedmcl.reference import smap as oracle
+from pyedmcl.kernels.build import source
+from pyedmcl.reference import edm as oracle
 from pyedmcl.tuning.parameters import using
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-12}
@@ -104,10 +104,10 @@ def test_every_layout_gives_the_moments(executor, monkeypatch, layout, dims):
     def stop(*given):
         raise MomentsFoundError
 
-    monkeypatch.setattr(room.Sweeps, "_solved", stop)
+    monkeypatch.setattr(smap_device.Sweeps, "_solved", stop)
     # Matrix units, which prescribe a layout: test_smap_units.py.
-    real = room.quirks_for
-    monkeypatch.setattr(room, "quirks_for", lambda info: replace(real(info), matrix_units=False))
+    real = smap_device.quirks_for
+    monkeypatch.setattr(smap_device, "quirks_for", lambda info: replace(real(info), matrix_units=False))
     with using(
         smap={"share_from": 2} if shared else {"share_from": 48, **layout}, smap_shared=layout if shared else {}
     ):
@@ -190,7 +190,7 @@ def test_blocks_of_rows_change_nothing(executor, monkeypatch):
     engine, whole = fitted(executor, case, [0.0, 2.0])
     device = engine.device
     least = device.tiling(device.align("lanes"), 2, "lanes")  # the fewest rows that are computed together
-    monkeypatch.setattr(room, "_MOST_MOMENTS", least.slots * least.rows * device.entries * 2 * 8)
+    monkeypatch.setattr(smap_device, "_MOST_MOMENTS", least.slots * least.rows * device.entries * 2 * 8)
     engine, parts = fitted(executor, case, [0.0, 2.0])
     assert engine.device.block("lanes", 2) < len(case[3])
     for name in ("predicted", "variance", "coefficients", "singular_values"):

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.session import open_device
-from pyedmcl.edm.shared.exceedance import counts
-from pyedmcl.engines import lagged_map
-from pyedmcl.engines.lagged_map import LaggedMap, Libraries
-from pyedmcl.engines.lagged_targets import Span, centred, laid_out, rectangles, room_for
+from pyedmcl.device.select import open_device
+from pyedmcl.engines import lagged
+from pyedmcl.engines.lagged import LaggedMap, Libraries, Span, centred, laid_out, rectangles, room_for
 from pyedmcl.errors import WrongResultError
+from pyedmcl.statistics import counts
 
 
 @pytest.mark.parametrize("launch", [0, 30, 10**9])
@@ -59,14 +58,14 @@ def test_marked_pairs_have_the_bits_of_those_that_are_launched_one_by_one(one_de
     wanted = rng.random((9, 5)) < 0.4
     wanted[:, 3], wanted[4] = False, False
     found, launched = [], []
-    run_marked = lagged_map.Lookups.run_marked
+    run_marked = lagged.Lookups.run_marked
     monkeypatch.setattr(
-        lagged_map.Lookups, "run_marked", lambda *a, **k: (launched.append(k["marked"]), run_marked(*a, **k))[1]
+        lagged.Lookups, "run_marked", lambda *a, **k: (launched.append(k["marked"]), run_marked(*a, **k))[1]
     )
     for gpu in (False, True):
         quirks = dataclasses.replace(quirks_for(executor.info), scalar_work_items=gpu)
-        monkeypatch.setattr(lagged_map, "quirks_for", lambda info, quirks=quirks: quirks)
-        monkeypatch.setattr(lagged_map, "_FILLS", 1 << 30)
+        monkeypatch.setattr(lagged, "quirks_for", lambda info, quirks=quirks: quirks)
+        monkeypatch.setattr(lagged, "_FILLS", 1 << 30)
         mapping = LaggedMap(executor, Libraries(x.astype(dtype), np.array([2, 3, 2, 3, 3, 2, 3, 2, 2])))
         try:
             mapping.load(values, spans)

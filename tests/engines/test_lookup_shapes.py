@@ -11,7 +11,7 @@ from window_helpers import TABLE
 
 import pyedmcl
 from pyedmcl.engines.lookup import LookupShapes, even_shares
-from pyedmcl.engines.target_layout import columns_of_rho, layout_of_lookup
+from pyedmcl.engines.targets import columns_of_rho, layout_of_lookup
 from pyedmcl.kernels import spec
 from pyedmcl.tuning.parameters import using
 

@@ -9,14 +9,14 @@ import pytest
 from smap_helpers import HARD, MIXED, N, gaps, plain
 
 import pyedmcl
-from pyedmcl.codegen.build import source
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import PyedmclWarning
 from pyedmcl.kernels import spec
-from pyedmcl.kernels.smap_map import ON_MATRIX_UNITS
-from pyedmcl.reference.smap import map_rho
+from pyedmcl.kernels.build import source
+from pyedmcl.kernels.specs.smap import ON_MATRIX_UNITS
+from pyedmcl.reference.edm import map_rho
 
 COMPACT = {"method": "smap", "precision": "compact"}
 

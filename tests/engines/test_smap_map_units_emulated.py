@@ -12,7 +12,7 @@ from smap_helpers import HARD, gaps, plain
 
 import pyedmcl
 from pyedmcl.device.opencl import OpenCLExecutor
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.engines import smap_map_kernels
 
 # Halves are stored and read as bits. Work-items that are executed together exchange theirs through local memory.

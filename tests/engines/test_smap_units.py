@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from smap_helpers import between_rows
 
-from pyedmcl.codegen.build import source
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.engines import smap_device
 from pyedmcl.engines.smap import LocalFits
 from pyedmcl.errors import DeviceMemoryError
 from pyedmcl.kernels import spec
-from pyedmcl.kernels.smap_shared import largest_tile, local_bytes
+from pyedmcl.kernels.build import source
+from pyedmcl.kernels.specs.smap import largest_tile, local_bytes
 from pyedmcl.tuning.parameters import using
 
 THETAS = np.array([0.0, 1.5, 6.0])

@@ -5,14 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyedmcl.codegen.sentinels import GAP
-from pyedmcl.device.session import open_device
-from pyedmcl.edm.surrogates.surrogate_makers import phases
-from pyedmcl.edm.surrogates.surrogate_streams import TURNS, Streams, keys
-from pyedmcl.engines import waves
-from pyedmcl.engines.lagged_targets import centred, laid_out
-from pyedmcl.engines.waves import WaveDrawer, WaveSeries
-from pyedmcl.launch.sizes import round_up
+from pyedmcl.device.select import open_device
+from pyedmcl.engines import lagged
+from pyedmcl.engines.lagged import WaveDrawer, WaveSeries, centred, laid_out
+from pyedmcl.kernels.texts import GAP
+from pyedmcl.launch.staging import round_up
+from pyedmcl.surrogates.makers import TURNS, Streams, keys, phases
 
 SEED = 5
 
@@ -67,7 +65,7 @@ def rng():
 @pytest.mark.parametrize(("n_steps", "first", "n"), [(100, 0, 70), (101, 7, 33), (257, 30, 3)])
 def test_numbers_are_those_of_the_host(device, table, monkeypatch, n_steps, first, n, left_to_the_host):
     if left_to_the_host:
-        monkeypatch.setattr(waves, "_ROUNDINGS", 1e9)
+        monkeypatch.setattr(lagged, "_ROUNDINGS", 1e9)
     x = table(n_steps, 3)
     targets, left = drawn_by(device, [made_of(x[:, j], j, first, n) for j in range(3)], first, n, n_steps, x)
     for j in range(3):
@@ -82,7 +80,7 @@ def test_numbers_are_those_of_the_host(device, table, monkeypatch, n_steps, firs
 @pytest.mark.parametrize("left_to_the_host", [False, True])
 def test_what_is_added_and_gaps(device, table, monkeypatch, left_to_the_host):
     if left_to_the_host:
-        monkeypatch.setattr(waves, "_ROUNDINGS", 1e9)
+        monkeypatch.setattr(lagged, "_ROUNDINGS", 1e9)
     x, base = table(90, 2), np.linspace(-1.0, 1.0, 90)
     base[[3, 40]] = np.nan
     several = [made_of(x[:, 0], 0, 0, 20, base), made_of(x[:, 1], 1, 0, 20)]
@@ -95,8 +93,8 @@ def test_what_is_added_and_gaps(device, table, monkeypatch, left_to_the_host):
 @pytest.mark.parametrize("left_to_the_host", [False, True])
 def test_parts_are_drawn_one_after_another(one_device, table, monkeypatch, left_to_the_host):
     if left_to_the_host:
-        monkeypatch.setattr(waves, "_ROUNDINGS", 1e9)
-    monkeypatch.setattr(waves, "_AMPLITUDES_BYTES", 1)
+        monkeypatch.setattr(lagged, "_ROUNDINGS", 1e9)
+    monkeypatch.setattr(lagged, "_AMPLITUDES_BYTES", 1)
     x = table(80, 2)
     targets, left = drawn_by(one_device, [made_of(x[:, j], j, 0, 100) for j in range(2)], 0, 100, 80, x)
     for j in range(2):

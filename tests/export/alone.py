@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pyopencl as cl
 
-from pyedmcl.codegen.usage import FUNCTIONS, evaluate
+from pyedmcl.kernels.kernel_spec import FUNCTIONS, evaluate
 
 _TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "long": "i8",
           "ulong": "u8", "float": "f4", "double": "f8"}  # fmt: skip

@@ -9,19 +9,18 @@ import pytest
 from alone import Alone, deduced
 
 import pyedmcl
-from pyedmcl.codegen import build
-from pyedmcl.codegen.launches import launch_of
-from pyedmcl.codegen.usage import FUNCTIONS, evaluate
-from pyedmcl.device import opencl_devices
-from pyedmcl.device.common_program import CommonProgram
+from pyedmcl.device import opencl
 from pyedmcl.device.opencl import OpenCLExecutor
+from pyedmcl.device.programs import CommonProgram
 from pyedmcl.device.select import select
 from pyedmcl.errors import BuildError
-from pyedmcl.export import dry
+from pyedmcl.export import kernel_source
 from pyedmcl.export.kernel_source import every_source, of_values
+from pyedmcl.kernels import build
 from pyedmcl.kernels import spec as spec_of
-from pyedmcl.kernels.argument_meanings import FREE
-from pyedmcl.launch.sizes import open_size
+from pyedmcl.kernels.describe import FREE
+from pyedmcl.kernels.kernel_spec import FUNCTIONS, evaluate, launch_of
+from pyedmcl.launch.staging import open_size
 
 SAID_IN_SPECS = {"knn", "lookup", "recurrence_bits"}
 
@@ -93,9 +92,9 @@ def watched(monkeypatch):
 
     with build.noting():
         watch(CommonProgram)
-        watch(dry._DryProgram)
+        watch(kernel_source._DryProgram)
         watch_launches(OpenCLExecutor)
-        watch_launches(dry.DryExecutor)
+        watch_launches(kernel_source.DryExecutor)
         yield compared
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 
@@ -103,7 +102,7 @@ def watched(monkeypatch):
 @pytest.fixture
 def alone(monkeypatch, pocl_device):
     """Launches below run by what is exported, in buffers no larger than is described; gives the entries that did."""
-    place = Alone(opencl_devices.handle(select(pocl_device).device))
+    place = Alone(opencl.handle(select(pocl_device).device))
     made: dict[int, tuple] = {}
     sources: dict[str, object] = {}
     ran: set[str] = set()
@@ -135,7 +134,7 @@ def alone(monkeypatch, pocl_device):
         # The compiler drops what it does not use.
         assert place.local_bytes(source, kernel.name) in (told["local_memory_bytes"], 0), (spec.name, kernel.name)
         ran.add(f"{spec.name}.{kernel.name}")
-        return dry._DryEvent()
+        return kernel_source._DryEvent()
 
     monkeypatch.setattr(CommonProgram, "kernel", kernel)
     monkeypatch.setattr(OpenCLExecutor, "launch", launch)

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 import pyedmcl
-from pyedmcl.recurrence import checkpoint
+from pyedmcl.recurrence import engine
 
 warnings.filterwarnings("ignore", "E is at the upper end of its range")  # which says nothing about kills
 
@@ -41,7 +41,7 @@ def ccm_matrix(folder, device, progress=None):
 
 
 def rqa(folder, device, progress=None):
-    checkpoint._FIRST_CELLS, checkpoint._BLOCK_SECONDS = 1, 0.0  # blocks of 32 rows
+    engine._FIRST_CELLS, engine._BLOCK_SECONDS = 1, 0.0  # blocks of 32 rows
     file = None if folder is None else f"{folder}/run.npz"
     x = series()[:, 0].repeat(3)
     result = pyedmcl.rqa(x, m=2, radius=1.0, checkpoint=file, device=device, progress=progress)

@@ -20,9 +20,9 @@ import pandas
 from hypothesis import strategies as st
 
 import pyedmcl
-from pyedmcl.edm.ccm.ccm_matrix_result import CcmMatrixResult
-from pyedmcl.recurrence.metrics import METRICS
-from pyedmcl.registry import FUNCTIONS
+from pyedmcl.convergence.results import CcmMatrixResult
+from pyedmcl.functions import FUNCTIONS
+from pyedmcl.recurrence.arguments import METRICS
 
 N = 40  # rows of the series; few, so that a call is quick
 _RNG = np.random.default_rng(0)

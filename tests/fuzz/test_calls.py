@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pyedmcl
-from pyedmcl.edm.shared.measures import ERRORS
 from pyedmcl.errors import PyedmclError
-from pyedmcl.registry import FUNCTIONS
+from pyedmcl.functions import FUNCTIONS
+from pyedmcl.states.arguments import ERRORS
 
 KIND = "random calls"
 _SECONDS = 60  # of the processor: no call of so few rows takes so long

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
-from pyedmcl.cli.exits import HELP
-from pyedmcl.recurrence.metrics import METRICS
+from pyedmcl.cli.output import HELP
+from pyedmcl.recurrence.arguments import METRICS
 
 KIND = "command lines"
 _SECONDS = 100

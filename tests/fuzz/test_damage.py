@@ -18,17 +18,17 @@ from rates_helpers import trial as rates_trial
 from tuning_helpers import key, run
 
 import pyedmcl
-from pyedmcl.codegen import loopy_source
 from pyedmcl.device import runtimes
-from pyedmcl.device.discover import discover
+from pyedmcl.device.info import Slot
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.slots import Slot
+from pyedmcl.device.select import discover
 from pyedmcl.errors import Interrupted, PyedmclError, StoreError
 from pyedmcl.jobs.records import write_tuning
-from pyedmcl.kernels import spec
-from pyedmcl.recurrence import checkpoint
-from pyedmcl.tuning import bars, wisdom
+from pyedmcl.kernels import loopy_source, spec
+from pyedmcl.recurrence import engine
+from pyedmcl.tuning import database as bars
+from pyedmcl.tuning import knowledge
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.parameters import source
 
@@ -168,8 +168,8 @@ def test_parameters_that_somebody_edits(one_device, tmp_path, map_of):
 
 
 def test_checkpoints(one_device, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_FIRST_CELLS", 1)
-    monkeypatch.setattr(checkpoint, "_BLOCK_SECONDS", 0.0)
+    monkeypatch.setattr(engine, "_FIRST_CELLS", 1)
+    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 0.0)
     options = {"m": 2, "radius": [0.7, 1.5], "theiler": 3, "device": one_device}
     x = X[:, 0].repeat(3)
     expected = [result.counts for result in pyedmcl.rqa(x, **options)]
@@ -247,7 +247,7 @@ def test_every_byte_of_a_tuning_database(tmp_path):
         path.write_bytes(damaged)
         mine = Database(path)
         mine.known("predict", at.digest), mine.trials(), mine.limits(), bars.stored(mine)
-        wisdom.export(mine), mine.check()
+        knowledge.export(mine), mine.check()
         run(mine, at, {"wg": 64})
         assert {"wg": 64} in [dict(trial.parameters) for trial in mine.trials()]
         tally.count("bytes of a tuning database", "used" if mine.path == path and not mine.problems else "set aside")

@@ -20,7 +20,7 @@ from cli_helpers import environment
 from hypothesis import settings
 from process_helpers import LIMIT
 
-from pyedmcl.io import read
+from pyedmcl.files import read
 
 KIND = "damaged input files"
 X, Y = np.random.default_rng(0).random((2, 30))
@@ -32,7 +32,7 @@ READER = """
 import json, sys, time, warnings
 warnings.simplefilter("ignore")
 from pyedmcl.errors import PyedmclError
-from pyedmcl.io import read_series
+from pyedmcl.files import read_series
 for path in sys.argv[1:]:
     begun = time.process_time()
     try:

@@ -80,7 +80,7 @@ def test_a_label_is_no_formula_and_shows_the_name(text):
 
 def test_every_result_with_names_is_looked_at():
     """A function whose result holds names of series and draws them has a call here."""
-    from pyedmcl.registry import FUNCTIONS
+    from pyedmcl.functions import FUNCTIONS
 
     named = set()
     for function in FUNCTIONS:

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from scaled_data import scaled
 
 import pyedmcl
-from pyedmcl.reference import ccm as ccm_oracle
-from pyedmcl.reference import image
-from pyedmcl.reference import rqa as rqa_reference
-from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
-from pyedmcl.reference.smap import smap_rows
+from pyedmcl.reference import edm as ccm_oracle
+from pyedmcl.reference import recurrence
+from pyedmcl.reference import recurrence as rqa_reference
+from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact, smap_rows
 
 DTYPES = st.sampled_from(["float32", "float64"])
 DIMENSIONS = st.sampled_from([(2, 1), (3, 2)])  # E and tau: few, since each is a text to compile
@@ -294,9 +293,9 @@ def test_network_and_plots(one_device, data, dtype, radius, strict):
     np.testing.assert_array_equal(found.closed, wanted["closed"])
     plot = pyedmcl.recurrence_plot(given_x, pixels=20, convention="pyrqa" if strict else "crqa", **options)
     tally.count("scales", "recurrence_plot")
-    np.testing.assert_array_equal(plot.counts, image.binned(cells.astype(int), (20, 20)))
+    np.testing.assert_array_equal(plot.counts, recurrence.binned(cells.astype(int), (20, 20)))
     means = pyedmcl.distance_plot(given_x, m=2, pixels=20, dtype=dtype, device=one_device).means
-    same(data.back(means), image.mean_distances(x, x, (20, 20), m=2), dtype, "distance_plot", scale=10.0)
+    same(data.back(means), recurrence.mean_distances(x, x, (20, 20), m=2), dtype, "distance_plot", scale=10.0)
 
 
 @given(data=scaled(), rate=st.sampled_from([0.02, 0.2]), metric=METRICS, convention=CONVENTIONS, exact=st.booleans())

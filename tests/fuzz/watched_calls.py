@@ -23,9 +23,9 @@ import numpy as np
 import portability_run as run
 
 import pyedmcl
-from pyedmcl.codegen import build
-from pyedmcl.device import buffers, opencl
-from pyedmcl.launch.sizes import open_size
+from pyedmcl.device import memory, opencl
+from pyedmcl.kernels import build
+from pyedmcl.launch.staging import open_size
 from pyedmcl.tuning import defaults
 
 
@@ -98,7 +98,7 @@ def fill_new_buffers(byte):
         return buffer
 
     opencl.OpenCLExecutor.allocate = poisoned
-    buffers.BufferSets.take = lambda self, key: buffers.BufferSet()  # all that a call uses is new
+    memory.BufferSets.take = lambda self, key: memory.BufferSet()  # all that a call uses is new
 
 
 def note_ragged(into):

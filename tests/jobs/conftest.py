@@ -25,7 +25,7 @@ def values():
 @pytest.fixture
 def small_blocks(monkeypatch):
     """A store has a block for each series."""
-    monkeypatch.setattr("pyedmcl.edm.maps.xmap_run.default_block_rows", lambda *_: 1)
+    monkeypatch.setattr("pyedmcl.crossmap.xmap.default_block_rows", lambda *_: 1)
 
 
 def dask_client():

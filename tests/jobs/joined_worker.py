@@ -14,11 +14,10 @@ from job_helpers import executor
 from store_helpers import make_manifest, values
 
 from pyedmcl.jobs.blocks import BlockResult, Record
-from pyedmcl.jobs.claims import Member
+from pyedmcl.jobs.claims import Member, part_of
 from pyedmcl.jobs.runner import LocalRunner
-from pyedmcl.jobs.shared import SharedSink
+from pyedmcl.jobs.sharing import SharedSink
 from pyedmcl.jobs.store import XmapStore
-from pyedmcl.jobs.turns import part_of
 
 N, ROWS = 96, 2
 

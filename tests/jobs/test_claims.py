@@ -13,12 +13,11 @@ from dataclasses import replace
 import pytest
 
 from pyedmcl import config
+from pyedmcl.atomic_files import write_new
 from pyedmcl.errors import InputError, PyedmclWarning, StoreError, StoreWriteError
-from pyedmcl.files import write_new
-from pyedmcl.jobs import claims, turns, watch
-from pyedmcl.jobs.claims import Member, require_alone
-from pyedmcl.jobs.turns import SharedBlocks, Wait, part_of, processes
-from pyedmcl.jobs.watch import FOLDER, MEMBER, Holder, Watch
+from pyedmcl.jobs import claims
+from pyedmcl.jobs.blocks import Wait
+from pyedmcl.jobs.claims import FOLDER, MEMBER, Holder, Member, SharedBlocks, Watch, part_of, processes, require_alone
 
 ELSEWHERE = Holder("far-1", "far", 1, "another boot", "GPU", lifetime=60.0)
 
@@ -39,7 +38,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    for module in (claims, watch):
+    for module in (claims, claims):
         monkeypatch.setattr(module, "time", found)
     return found
 
@@ -240,7 +239,7 @@ def test_blocks_of_who_is_gone_and_blocks_done_a_moment_ago(tmp_path, member, cl
 
 def test_what_hangs_is_computed_once_more_by_one(tmp_path, member, clock, monkeypatch):
     """Its process lives and says so, but does not come to an end."""
-    monkeypatch.setattr(turns, "time", clock)
+    monkeypatch.setattr(claims, "time", clock)
     done = set()
     with Member(tmp_path) as other:
         other.enter()
@@ -267,7 +266,7 @@ def test_what_hangs_is_computed_once_more_by_one(tmp_path, member, clock, monkey
 
 
 def test_who_works_sees_what_is_left_behind_and_who_ends_first_need_not_wait(tmp_path, member, clock, monkeypatch):
-    monkeypatch.setattr(turns, "time", clock)
+    monkeypatch.setattr(claims, "time", clock)
     done, n, opened = set(), 40, []
     claimed_elsewhere(tmp_path, "block-30")
     slow = claimed_elsewhere(tmp_path, "block-31")

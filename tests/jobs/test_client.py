@@ -12,13 +12,12 @@ from client_helpers import Deadly, Plain, Silent, loky_pool, spawned
 
 import pyedmcl
 from pyedmcl.errors import ClientError, InputError, Interrupted
-from pyedmcl.jobs import answers, runner
+from pyedmcl.jobs import client as answers
 from pyedmcl.jobs import client as clients
-from pyedmcl.jobs.client import ClientRunner
-from pyedmcl.jobs.pools import DaskPool, SubmitPool, pool_of
-from pyedmcl.jobs.sinks import ArraySink
-from pyedmcl.jobs.spool import spooled
-from pyedmcl.jobs.worker import compute, identity
+from pyedmcl.jobs import runner
+from pyedmcl.jobs.client import ClientRunner, DaskPool, SubmitPool, pool_of
+from pyedmcl.jobs.runner import ArraySink
+from pyedmcl.jobs.worker import compute, identity, spooled
 
 CALLS = {
     "xmap": lambda x, **more: pyedmcl.xmap(x, E=3, **more).rho,

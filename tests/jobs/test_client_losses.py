@@ -13,9 +13,8 @@ from client_helpers import Deadly, Plain, PlainFuture, loky_pool, spawned
 
 import pyedmcl
 from pyedmcl.errors import ClientError
-from pyedmcl.jobs.client import ClientRunner
-from pyedmcl.jobs.pools import DaskPool, SubmitPool
-from pyedmcl.jobs.sinks import ArraySink
+from pyedmcl.jobs.client import ClientRunner, DaskPool, SubmitPool
+from pyedmcl.jobs.runner import ArraySink
 
 
 def test_a_worker_of_dask_that_is_killed_costs_nothing(dask, values, one_device, tmp_path, small_blocks):

@@ -7,11 +7,10 @@ import pytest
 
 import pyedmcl
 from pyedmcl.device import select
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import DeviceMemoryError, DeviceNotFoundError, InputError, LaunchError
 from pyedmcl.jobs.blocks import Record, cut, rows_of_a_block
-from pyedmcl.jobs.runner import LocalRunner
-from pyedmcl.jobs.sinks import ArraySink
+from pyedmcl.jobs.runner import ArraySink, LocalRunner
 from pyedmcl.simulate import coupled_maps
 
 
@@ -134,7 +133,7 @@ def twins(one_device, monkeypatch):
         def __getattr__(self, name):
             return getattr(executor, name)
 
-    monkeypatch.setattr("pyedmcl.edm.shared.arguments.open_devices", lambda request: [executor, Twin()])
+    monkeypatch.setattr("pyedmcl.states.arguments.open_devices", lambda request: [executor, Twin()])
     return one_device
 
 

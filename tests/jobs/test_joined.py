@@ -23,9 +23,8 @@ from store_helpers import chunks, make_manifest, tree, values, write_blocks
 from pyedmcl.errors import StoreError, StoreMismatchError, StoreWriteError
 from pyedmcl.jobs import XmapStore, claims, durable, layout, open_store
 from pyedmcl.jobs.blocks import BlockResult, Wait
-from pyedmcl.jobs.claims import Member
-from pyedmcl.jobs.shared import SharedSink
-from pyedmcl.jobs.watch import FOLDER
+from pyedmcl.jobs.claims import FOLDER, Member
+from pyedmcl.jobs.sharing import SharedSink
 
 HERE = Path(__file__).parent
 BLOCKS = N // ROWS

@@ -11,11 +11,9 @@ from store_helpers import make_manifest, values, write_blocks
 from pyedmcl.errors import StoreError
 from pyedmcl.jobs import XmapStore, open_store
 from pyedmcl.jobs.blocks import BlockResult, Record, cut
-from pyedmcl.jobs.claims import Member
-from pyedmcl.jobs.parts import PartsSink
-from pyedmcl.jobs.shared import SharedAnswers, SharedSink
-from pyedmcl.jobs.sinks import StoreSink
-from pyedmcl.jobs.watch import FOLDER
+from pyedmcl.jobs.claims import FOLDER, Member
+from pyedmcl.jobs.runner import StoreSink
+from pyedmcl.jobs.sharing import PartsSink, SharedAnswers, SharedSink
 from pyedmcl.kernels import spec
 from pyedmcl.tuning.parameters import keeping, parameters
 

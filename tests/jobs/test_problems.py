@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.jobs.runner import LocalRunner
 from pyedmcl.recurrence.batch_counts import BatchCounts
 

@@ -10,10 +10,9 @@ from job_helpers import COLUMNS, ROWS, Diary, FakeProblem, executor, expected, r
 
 from pyedmcl.errors import DeviceMemoryError, HostMemoryError, Interrupted, WrongResultError
 from pyedmcl.jobs.blocks import Block, Record, cut
-from pyedmcl.jobs.runner import LocalRunner
-from pyedmcl.jobs.sinks import ArraySink
+from pyedmcl.jobs.runner import ArraySink, LocalRunner
 from pyedmcl.launch.progress import reporting
-from pyedmcl.tuning.retry import tunable
+from pyedmcl.tuning.parameters import tunable
 
 
 def array_sink(rows=4, layers=1):

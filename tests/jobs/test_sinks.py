@@ -9,12 +9,11 @@ import pytest
 from job_helpers import FakeProblem, executor
 from store_helpers import ROWS, N, chunks, make_manifest, values
 
-from pyedmcl.device.fingerprint import device_key
+from pyedmcl.device.info import device_key
 from pyedmcl.errors import Interrupted, StoreMismatchError
 from pyedmcl.jobs import XmapStore, open_store
 from pyedmcl.jobs.blocks import BlockResult, Record
-from pyedmcl.jobs.runner import LocalRunner
-from pyedmcl.jobs.sinks import StoreSink
+from pyedmcl.jobs.runner import LocalRunner, StoreSink
 from pyedmcl.jobs.status import Observer
 from pyedmcl.kernels import spec
 from pyedmcl.tuning.parameters import keeping, parameters

@@ -11,18 +11,16 @@ import pytest
 from store_helpers import N, make_manifest, values, write_blocks
 from typer.testing import CliRunner
 
-import pyedmcl.cli.status as command
+from pyedmcl.cli import results as command
 from pyedmcl.cli.app import app
 from pyedmcl.errors import StoreForeignError
-from pyedmcl.jobs import XmapStore, parts, status
+from pyedmcl.jobs import XmapStore, sharing, status
 from pyedmcl.jobs.blocks import BlockResult, cut
-from pyedmcl.jobs.claims import Member
-from pyedmcl.jobs.kept import KeepingRunner, StepSink, kept_in
-from pyedmcl.jobs.ownership import IDENTITY, identity_file
-from pyedmcl.jobs.parts import PartsSink, StageSink
-from pyedmcl.jobs.shared import stage_blocks
+from pyedmcl.jobs.claims import FOLDER, Holder, Member
+from pyedmcl.jobs.records import IDENTITY, identity_file
+from pyedmcl.jobs.sharing import PartsSink, StageSink, stage_blocks
 from pyedmcl.jobs.status import Observer, rate
-from pyedmcl.jobs.watch import FOLDER, Holder
+from pyedmcl.jobs.steps import KeepingRunner, StepSink, kept_in
 
 ELSEWHERE = Holder("far-7-ab", "far", 7, "another boot", "GPU", lifetime=60.0)
 
@@ -80,7 +78,7 @@ def test_the_search_for_E_is_told(path):
 
 
 def test_bands_of_a_recurrence_matrix(path, monkeypatch):
-    monkeypatch.setattr(parts, "now", lambda: "2026-01-01T00:00:00+00:00")
+    monkeypatch.setattr(sharing, "now", lambda: "2026-01-01T00:00:00+00:00")
     with Member(path) as member:
         member.enter()
         (path / IDENTITY).write_bytes(identity_file(6, {}))
@@ -91,7 +89,7 @@ def test_bands_of_a_recurrence_matrix(path, monkeypatch):
         found = Observer(path).look()
         assert (found.done, found.total, found.claimed, found.rate) == (2, 6, 1, None)
         moments = iter(f"2026-01-01T00:00:{second:02d}+00:00" for second in (20, 24))
-        monkeypatch.setattr(parts, "now", lambda: next(moments))
+        monkeypatch.setattr(sharing, "now", lambda: next(moments))
         (path / "part-0-1.npz").unlink(), (path / "part-1-2.npz").unlink()
         sink = StageSink(path, "band", cut(6, 1), member, 0.0, "run")
         for block in (sink.claim(), sink.claim()):

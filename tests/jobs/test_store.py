@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from store_helpers import ROWS, N, make_manifest, values, write_blocks
 
-from pyedmcl.data import side_by_side
+from pyedmcl import parallel
 from pyedmcl.errors import InputError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, default_block_rows, open_store
 from pyedmcl.jobs.blocks import shared_block_rows
@@ -127,7 +127,7 @@ def test_memory_stays_within_blocks(path):
         part = np.ones((rows, n), dtype=np.float32)
         store.write(0, part)
         open_store(path).rho[:3, :3]  # imports do not count
-        side_by_side._threads.end()  # nor the data of an earlier test's call, which a thread may still describe
+        parallel._threads.end()  # nor the data of an earlier test's call, which a thread may still describe
         tracemalloc.start()
         for index in range(0, store.n_blocks):
             start, stop = store.rows(index)

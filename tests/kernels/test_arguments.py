@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from device_helpers import NVIDIA
 
-from pyedmcl.codegen import build
-from pyedmcl.codegen.arguments import declared, element_type
-from pyedmcl.device.slots import Slot
+from pyedmcl.device.info import Slot
 from pyedmcl.errors import BuildError
-from pyedmcl.kernels import spec
+from pyedmcl.kernels import build, spec
+from pyedmcl.kernels.kernel_spec import declared, element_type
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 

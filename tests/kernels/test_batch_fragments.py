@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fragment_helpers import run_fragment
 
-from pyedmcl.reference.rqa import compared, line_counts, points_of
+from pyedmcl.reference.recurrence import compared, line_counts, points_of
 
 # Work-items of a group, and the lanes of each: of recurrence_batch_group.mako and of recurrence_batch_vectors.mako.
 WAYS = {"item": (1, 1), "group": (16, 1), "vectors-8": (1, 8), "vectors-16": (1, 16)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyedmcl.codegen import texts
+from pyedmcl.kernels import texts
 
 HERE = Path(__file__).resolve().parent
 PARTS = (HERE.parent / "knn_parts.py").read_text(encoding="utf-8")

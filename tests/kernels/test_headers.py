@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from fragment_helpers import run_fragment
 
-from pyedmcl.codegen.sentinels import SENTINELS
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
+from pyedmcl.kernels.texts import SENTINELS
 from pyedmcl.reference import fma32, fma64
-from pyedmcl.reference.ccm import philox4x32
+from pyedmcl.reference.edm import philox4x32
 
 NUMERIC, DIVISION = '#include "numeric.clh"', '#include "division.clh"'
 REDUCE, MOMENT = '#include "reduce.clh"', '#include "moment.clh"'

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from fragment_helpers import run_fragment
 
-from pyedmcl.codegen import texts
-from pyedmcl.codegen.sentinels import SENTINELS
-from pyedmcl.reference.order import nearest_first
+from pyedmcl.kernels import texts
+from pyedmcl.kernels.texts import SENTINELS
+from pyedmcl.reference.edm import nearest_first
 
 DTYPES = ("float32", "float64")
 LANES = (1, 4, 8, 16)

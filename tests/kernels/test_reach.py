@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fragment_helpers import run_fragment
 
-from pyedmcl.codegen.sentinels import SENTINELS
+from pyedmcl.kernels.texts import SENTINELS
 from pyedmcl.reference import fma32, fma64
 
 DTYPES = ("float32", "float64")

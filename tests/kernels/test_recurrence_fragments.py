@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fragment_helpers import run_fragment
 
-from pyedmcl.recurrence.metrics import METRICS
-from pyedmcl.reference.rqa import compared, points_of
+from pyedmcl.recurrence.arguments import METRICS
+from pyedmcl.reference.recurrence import compared, points_of
 
 PIXELS = """
 <%namespace name="to_pixels" file="recurrence_image_pixels.mako"/>

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fragment_helpers import run_fragment
 
-from pyedmcl.reference.rqa import runs
+from pyedmcl.reference.recurrence import runs
 
 # ---- column_runs.clh ----
 

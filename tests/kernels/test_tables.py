@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from pyedmcl.codegen.spec import Tunable
-from pyedmcl.codegen.texts import read_text
-from pyedmcl.kernels import describe, meanings, spec
+from pyedmcl.kernels import describe, spec
+from pyedmcl.kernels.kernel_spec import Tunable
+from pyedmcl.kernels.texts import read_text
 
 SPECS = list(describe.specs())
 
@@ -37,4 +37,4 @@ def test_a_template_without_a_table_gets_it_behind_its_first_comment():
 
 def test_every_meaning_is_used():
     used = {name for kernel in (*SPECS, spec("skill")) for name in kernel.specialisation}
-    assert used == set(meanings.MEANINGS)
+    assert used == set(describe.MEANINGS)

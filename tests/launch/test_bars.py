@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from pyedmcl.launch.bars import duration_text, lines, rate_text
+from pyedmcl.launch.progress import duration_text, lines, rate_text
 
 
 def test_progress_lines(monkeypatch, capsys):
     now = [100.0]
-    monkeypatch.setattr("pyedmcl.launch.bars.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("pyedmcl.launch.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
     with lines("cross mapping") as report:
         for done in (40, 50, 60, 90, 100):
             report(done, 100, "rows")
@@ -25,7 +25,7 @@ def test_progress_lines(monkeypatch, capsys):
 
 def test_progress_lines_within_a_part(monkeypatch, capsys):
     now = [100.0]
-    monkeypatch.setattr("pyedmcl.launch.bars.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("pyedmcl.launch.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
     with lines("cross mapping") as report:
         for done in (10, 20, 30, 30, 10, 20, 30, 15):
             report(done, 30, "queries")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.cli.exits import COMPUTE, code_of
+from pyedmcl.cli.output import COMPUTE, code_of
 from pyedmcl.device.opencl import OpenCLExecutor
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import WrongResultError
-from pyedmcl.launch.invariants import require_rho, require_rows
+from pyedmcl.launch.staging import require_rho, require_rows
 
 
 @pytest.fixture

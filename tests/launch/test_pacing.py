@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from pyedmcl.device.discover import discover
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.launch import pacing
-from pyedmcl.launch.pacing import LAUNCH_SECONDS, Pacer
+from pyedmcl.device.select import discover
+from pyedmcl.launch import staging
+from pyedmcl.launch.staging import LAUNCH_SECONDS, Pacer
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Event:
 
 @pytest.fixture
 def info(monkeypatch):
-    monkeypatch.setattr(pacing, "_shown", {})
+    monkeypatch.setattr(staging, "_shown", {})
     return discover()[0]
 
 

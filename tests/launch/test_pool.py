@@ -3,8 +3,8 @@
 import numpy as np
 
 import pyedmcl
-from pyedmcl.device.session import open_device
-from pyedmcl.launch.pool import Pool
+from pyedmcl.device.select import open_device
+from pyedmcl.launch.staging import Pool
 
 
 def test_a_second_call_allocates_nothing_and_sends_its_data_only(one_device, monkeypatch):

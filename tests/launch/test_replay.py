@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device.copies import counting
+from pyedmcl.device.memory import counting
 from pyedmcl.device.opencl import OpenCLExecutor
-from pyedmcl.device.session import open_device
-from pyedmcl.edm.embedding import embed_dimension_problem
+from pyedmcl.device.select import open_device
+from pyedmcl.embedding import dimension
 from pyedmcl.errors import DeviceMemoryError, LaunchError
-from pyedmcl.launch import pacing
 from pyedmcl.launch import replay as replay_module
+from pyedmcl.launch import staging
 from pyedmcl.tuning.parameters import source
 
 
@@ -138,7 +138,7 @@ def test_local_fits_that_are_nearly_singular_are_made_anew_after_a_repeated_map(
 def test_series_that_do_not_fit_together_are_computed_in_batches(device, monkeypatch):
     x = np.stack([series(seed) for seed in range(7)], axis=1)
     expected, batches = alone(x, device, pyedmcl.embed_dimension, E_max=4).rho, []
-    opened = embed_dimension_problem._SeriesOnDevice
+    opened = dimension._SeriesOnDevice
     sums = opened.sums
 
     def few(self, *given):
@@ -164,7 +164,7 @@ def test_gaps_and_many_series_have_the_same_embedding_dimensions_as_each_alone(d
     if gap is not None:
         x[gap, 2:4] = np.nan
     together = [pyedmcl.embed_dimension(x, E_max=4, device=device).rho for _ in range(2)]
-    monkeypatch.setattr(embed_dimension_problem, "FEW_BYTES", 0)
+    monkeypatch.setattr(dimension, "FEW_BYTES", 0)
     the_long_way = pyedmcl.embed_dimension(x, E_max=4, device=device).rho
     assert together[0].tobytes() == together[1].tobytes() == the_long_way.tobytes()
 
@@ -287,8 +287,8 @@ def test_what_the_user_or_the_database_says_anew_is_heeded(one_device, recording
 def test_work_that_is_told_or_timed_in_parts_is_not_kept(one_device, recordings, monkeypatch):
     x = series(1)
     open_device(one_device).sets.clear()
-    monkeypatch.setattr(pacing, "LAUNCH_SECONDS", 1e-12)
-    monkeypatch.setattr(pacing, "_UNTIMED", 0.0)
+    monkeypatch.setattr(staging, "LAUNCH_SECONDS", 1e-12)
+    monkeypatch.setattr(staging, "_UNTIMED", 0.0)
     for _ in range(2):
         pyedmcl.simplex(x, E=2, device=one_device)
     assert len(recordings) == 2

@@ -15,8 +15,8 @@ import pytest
 
 import pyedmcl
 from pyedmcl.errors import InputError
-from pyedmcl.io import read_series
-from pyedmcl.registry import FUNCTIONS
+from pyedmcl.files import read_series
+from pyedmcl.functions import FUNCTIONS
 from pyedmcl.simulate import coupled_maps
 
 VALUES = coupled_maps(n_series=4, n_steps=400).values.astype(np.float32)
@@ -80,7 +80,7 @@ def test_a_command_line_is_named(table, tmp_path):
         "from pyedmcl.cli import app\n"
         "app.run = lambda work, *_: work and 0\n"
         "try: app.main()\nexcept SystemExit: pass\n"
-        "from pyedmcl.data.call import described_call\nprint(described_call()['command'])"
+        "from pyedmcl.call import described_call\nprint(described_call()['command'])"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said == "pyedmcl devices --json\n" and not out.exists()
@@ -108,7 +108,7 @@ def test_a_traceback_goes_from_the_caller_to_the_function():
     places = [(frame.filename, frame.name) for frame in traceback.extract_tb(caught.tb)]
     assert places[0][0] == __file__
     assert places[2][1] == "xmap", "one frame at most is not the function"
-    assert not any("retry.py" in file for file, _ in places)
+    assert not any("parameters.py" in file for file, _ in places)
 
 
 def test_an_argument_that_there_is_not_is_told_at_the_line_of_the_caller():
@@ -119,7 +119,7 @@ def test_an_argument_that_there_is_not_is_told_at_the_line_of_the_caller():
 
 
 def test_the_cause_of_an_error_is_kept():
-    from pyedmcl.jobs.function import public_function
+    from pyedmcl.jobs.runner import public_function
 
     @public_function
     def fails(x):

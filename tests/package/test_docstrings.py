@@ -41,8 +41,8 @@ def sections(name):
 
 def test_there_is_something_to_look_at():
     assert {"knn", "xmap", "rqa"} <= set(FUNCTIONS)
-    assert {"io.read_series", "simulate.coupled_maps"} <= set(OF_MODULES)
-    assert {"edm.maps.xmap_result.XmapResult", "simulate.Network"} <= set(CLASSES)
+    assert {"files.read_series", "simulate.coupled_maps"} <= set(OF_MODULES)
+    assert {"crossmap.results.XmapResult", "simulate.Network"} <= set(CLASSES)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

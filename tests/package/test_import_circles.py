@@ -1,6 +1,7 @@
-"""No module of the package imports itself by a detour, within a room or across rooms.
+"""No module of the package imports itself by a detour, within a package or across packages.
 
-``lint-imports`` looks between rooms; here every module counts, and imports within functions do, too. What is imported
+``lint-imports`` looks between packages; here every module counts, and imports within functions do, too. What is
+imported
 for annotations only (``if TYPE_CHECKING:``) closes no circle.
 """
 

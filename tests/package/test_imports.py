@@ -28,7 +28,7 @@ def test_import_loads_little():
     )
     loaded = set(run(code))
     ours = {name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names}
-    assert ours == {"pyedmcl", "pyedmcl.registry"}
+    assert ours == {"pyedmcl", "pyedmcl.functions"}
     assert len(loaded) < 40
 
 

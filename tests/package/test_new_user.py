@@ -12,7 +12,7 @@ from cli_helpers import inside
 import pyedmcl
 from pyedmcl.cli.app import app
 from pyedmcl.errors import PyedmclWarning
-from pyedmcl.registry import COMMANDS, FUNCTIONS
+from pyedmcl.functions import COMMANDS, FUNCTIONS
 
 pandas = pytest.importorskip("pandas", reason="frames as input need pandas")
 
@@ -72,7 +72,7 @@ def test_a_state_of_an_array_bears_the_name_of_all_its_columns(one_device):
 
 def test_a_map_shows_negative_skill_and_no_diagonal():
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
-    from pyedmcl.edm.maps.xmap_result import XmapResult
+    from pyedmcl.crossmap.results import XmapResult
 
     rho = np.array([[1.0, -0.4, 0.2], [0.1, 1.0, 0.0], [0.5, -0.1, 1.0]])
     (image,) = XmapResult(rho, np.array([1, 1, 1]), ("a", "b", "c")).plot().axes[0].images

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.data import arguments
+from pyedmcl import arguments
 from pyedmcl.errors import InputError
-from pyedmcl.io import read_series
+from pyedmcl.files import read_series
 
 X, Y = np.random.default_rng(0).random((2, 40))
 TABLE = np.column_stack([X, Y, X * Y])

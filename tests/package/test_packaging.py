@@ -78,7 +78,7 @@ def test_wheel_works_without_a_checkout(wheel, tmp_path):
     """Unpacked elsewhere, its own texts are found, not those of the checkout."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     code = (
-        "import sys; sys.path.insert(0, 'site'); import pyedmcl; from pyedmcl.codegen.texts import read_text;"
+        "import sys; sys.path.insert(0, 'site'); import pyedmcl; from pyedmcl.kernels.texts import read_text;"
         "print(pyedmcl.__file__); print(len(read_text('templates', 'knn.cl.mako')))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -165,7 +165,7 @@ def test_tests_of_the_sdist_run_with_the_wheel(wheel, sdist, tmp_path):
         "import sys; sys.path.insert(0, sys.argv[1]); import pyedmcl, pytest; print(pyedmcl.__file__);"
         "sys.exit(pytest.main(['-q', '-n', '0', '-p', 'no:cacheprovider', *sys.argv[2:]]))"
     )
-    chosen = ["tests/package/test_registry.py", "tests/data/test_call.py", "tests/codegen/test_identity.py"]
+    chosen = ["tests/package/test_registry.py", "tests/package/test_call.py", "tests/kernels/test_identity.py"]
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "site"), *chosen],
                           cwd=folder, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -174,6 +174,6 @@ def test_tests_of_the_sdist_run_with_the_wheel(wheel, sdist, tmp_path):
 
 def test_help_works_without_a_checkout(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
-    code = "import sys; sys.path.insert(0, 'site'); from pyedmcl.cli.help import text_of; print(text_of('exit-codes'))"
+    code = "import sys; sys.path.insert(0, 'site'); from pyedmcl.cli.start import text_of; print(text_of('exit-codes'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "| 130 |" in done.stdout, done.stderr

@@ -187,7 +187,7 @@ def test_kernels_compile_and_spill_no_more_than_recorded(target):
 
 @pytest.mark.parametrize("target", offline.NVIDIA)
 def test_nvrtc_gives_every_text_the_local_memory_that_it_declares(target):
-    """Local memory that lost its address space would be private, and compile; see pyedmcl/device/cl_to_cuda.py."""
+    """Local memory that lost its address space would be private, and compile; see pyedmcl/device/nvrtc.py."""
     if offline.nvidia_compiler() is None:
         pytest.skip("NVRTC is not installed: pip install 'pyedmcl[cuda]'")
     texts = programs.programs_for(offline.gpu(target), "normal")

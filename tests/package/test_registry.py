@@ -10,7 +10,7 @@ import pytest
 import typer.main
 
 import pyedmcl
-from pyedmcl.registry import COMMANDS, FUNCTIONS
+from pyedmcl.functions import COMMANDS, FUNCTIONS
 
 
 def test_type_checkers_see_the_functions_of_the_table():

@@ -16,7 +16,7 @@ import pytest
 from browser_helpers import browser_page
 
 import pyedmcl
-from pyedmcl.registry import RESULTS
+from pyedmcl.functions import RESULTS
 
 ROOT = Path(__file__).resolve().parents[2]
 API = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.md")}

@@ -58,7 +58,7 @@ def test_a_long_legend_leaves_room_for_the_curves(one_device):
 
 
 def test_names_that_begin_alike_stay_apart(one_device):
-    from pyedmcl.plot.names import short_names
+    from pyedmcl.plot.figure import short_names
 
     assert short_names(["algae", "a" * 30], 16) == ["algae", "a" * 15 + "…"]
     genes = [f"gene_with_a_long_name_{i:03d}_of_transcript" for i in range(12)]

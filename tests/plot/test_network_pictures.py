@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from cli_helpers import inside
 
-from pyedmcl.edm.maps.xmap_result import XmapResult
+from pyedmcl.crossmap.results import XmapResult
 from pyedmcl.errors import InputError
-from pyedmcl.plot.network import causal_network
-from pyedmcl.plot.places import by_forces, clusters_of, on_circle
+from pyedmcl.plot.pairs import by_forces, causal_network, clusters_of, on_circle
 
 N = 18
 NAMES = [f"neuron {i}" for i in range(N)]

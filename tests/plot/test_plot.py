@@ -14,7 +14,7 @@ from pyedmcl.errors import InputError, StoreWriteError
 from pyedmcl.launch.progress import reporting_to
 from pyedmcl.plot import heat_map, predictions, skill_against_E
 from pyedmcl.plot.figure import save_figure
-from pyedmcl.plot.reduce import block_means
+from pyedmcl.plot.pairs import block_means
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -60,7 +60,7 @@ def test_block_of_nan_is_nan_and_warns_of_nothing(recwarn):
 
 
 def test_large_map_is_read_in_parts(monkeypatch):
-    monkeypatch.setattr("pyedmcl.plot.reduce._READ_BYTES", 8 * 200 * 20)
+    monkeypatch.setattr("pyedmcl.plot.pairs._READ_BYTES", 8 * 200 * 20)
     rows = RowsOnly(some_map(200))
     means, size = block_means(rows, 50)
     assert size == 4 and 0 < rows.largest <= 20
@@ -250,7 +250,7 @@ def test_a_map_puts_like_series_side_by_side(tmp_path):
 
 
 def test_reading_a_large_map_tells_of_its_rows(monkeypatch):
-    monkeypatch.setattr("pyedmcl.plot.reduce._READ_BYTES", 2 * 8 * 6)  # two rows
+    monkeypatch.setattr("pyedmcl.plot.pairs._READ_BYTES", 2 * 8 * 6)  # two rows
     told = []
     with reporting_to(lambda *said: told.append(said)):
         block_means(np.eye(6), 3)

@@ -9,17 +9,16 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
 
-from pyedmcl.edm.ccm.ccm_matrix_result import CcmMatrixResult
-from pyedmcl.edm.embedding.embed import embed
-from pyedmcl.edm.embedding.knn_result import KnnResult
-from pyedmcl.edm.forecasts.multiview import MultiviewResult
-from pyedmcl.edm.forecasts.skill_result import SkillResult
-from pyedmcl.edm.forecasts.smap_result import NonlinearResult, SmapResult
-from pyedmcl.edm.maps.xmap_result import XmapResult
-from pyedmcl.edm.significance.significance import CcmSignificance
-from pyedmcl.edm.significance.xmap_significance import XmapSignificance
+from pyedmcl.convergence.results import CcmMatrixResult
+from pyedmcl.crossmap.results import XmapResult
+from pyedmcl.embedding.neighbors import KnnResult, embed
 from pyedmcl.errors import InputError
-from pyedmcl.plot.network import causal_network
+from pyedmcl.forecast.multiview import MultiviewResult
+from pyedmcl.forecast.skill import SkillResult
+from pyedmcl.forecast.smap import NonlinearResult, SmapResult
+from pyedmcl.plot.pairs import causal_network
+from pyedmcl.significance.significance import CcmSignificance
+from pyedmcl.significance.xmap_significance import XmapSignificance
 
 N = 40
 RNG = np.random.default_rng(0)

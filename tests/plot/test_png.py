@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from picture_helpers import read_png
 
-from pyedmcl.plot.png import png_bytes, save_png
+from pyedmcl.plot.figure import png_bytes, save_png
 
 
 def test_png_is_what_was_given():

@@ -17,9 +17,9 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip insta
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from pyedmcl.edm.ccm.ccm_matrix_result import CcmMatrixResult
+from pyedmcl.convergence.results import CcmMatrixResult
 from pyedmcl.errors import InputError
-from pyedmcl.registry import RESULTS
+from pyedmcl.functions import RESULTS
 
 PICTURES = [
     (name, method)

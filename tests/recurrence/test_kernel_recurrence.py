@@ -10,12 +10,12 @@ import pytest
 from recurrence_parts import cells_of, count_rows, differences, partial_of, problem_of, reports_of, series
 
 import pyedmcl
-from pyedmcl.codegen.build import text_for
 from pyedmcl.device.memory import MemoryBudget
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import DeviceMemoryError
 from pyedmcl.kernels import spec
-from pyedmcl.recurrence import finish as finishing
+from pyedmcl.kernels.build import text_for
+from pyedmcl.recurrence import sweep as finishing
 from pyedmcl.recurrence import sweep as sweeps
 from pyedmcl.recurrence.engine import combine, quantify
 from pyedmcl.recurrence.sweep import Tile, TileSweep
@@ -310,11 +310,11 @@ def test_tiles_shrink_with_memory_and_count_the_same(one_device, monkeypatch):
 
 def test_a_run_goes_on_with_another_device_edge_and_parameters(both_devices, tmp_path, monkeypatch):
     from pyedmcl.errors import Interrupted
-    from pyedmcl.recurrence import checkpoint
+    from pyedmcl.recurrence import engine
 
-    monkeypatch.setattr(checkpoint, "_FIRST_CELLS", 1)
-    monkeypatch.setattr(checkpoint, "_BLOCK_SECONDS", 0.0)
-    write, stops = checkpoint.write, 0
+    monkeypatch.setattr(engine, "_FIRST_CELLS", 1)
+    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 0.0)
+    write, stops = engine.write, 0
 
     def killed(*given):
         write(*given)
@@ -322,7 +322,7 @@ def test_a_run_goes_on_with_another_device_edge_and_parameters(both_devices, tmp
 
     x, file = series(200, 8), tmp_path / "run"
     whole = pyedmcl.rqa(x, radius=0.5, device=both_devices[0]).counts
-    monkeypatch.setattr(checkpoint, "write", killed)
+    monkeypatch.setattr(engine, "write", killed)
     while True:
         options = {"tile": (32, 64, None)[stops % 3], "device": both_devices[stops % 2]}
         try:

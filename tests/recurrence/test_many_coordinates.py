@@ -10,12 +10,13 @@ import pytest
 from rqa_oracle import expected
 
 import pyedmcl
-from pyedmcl.codegen.build import text_for as build_text
 from pyedmcl.errors import RecurrenceWarning
-from pyedmcl.recurrence import batch_sweep, network_problem, ranks, windows
-from pyedmcl.recurrence.image import sweep as image_sweep
-from pyedmcl.recurrence.metrics import METRICS
-from pyedmcl.reference.rqa import compared, network
+from pyedmcl.kernels.build import text_for as build_text
+from pyedmcl.recurrence import batch_problem, thresholds, windowed
+from pyedmcl.recurrence import image_problem as image_sweep
+from pyedmcl.recurrence import network as network_problem
+from pyedmcl.recurrence.arguments import METRICS
+from pyedmcl.reference.recurrence import compared, network
 
 N = 70  # no multiple of a vector: the cells behind the last whole one are computed by other code
 
@@ -87,10 +88,10 @@ def test_the_texts_of_kernels_do_not_grow_with_the_coordinates(one_device, monke
         x = np.zeros((20, d))
         options = {"radius": 0.5, "device": one_device}
         calls = {
-            ranks: partial(pyedmcl.rqa, x, threshold="recurrence_rate", **options),
+            thresholds: partial(pyedmcl.rqa, x, threshold="recurrence_rate", **options),
             network_problem: partial(pyedmcl.recurrence_network, x, **options),
-            windows: partial(pyedmcl.windowed_rqa, x, 10, 5, **options),
-            batch_sweep: partial(pyedmcl.rqa_batch, [x], **options),
+            windowed: partial(pyedmcl.windowed_rqa, x, 10, 5, **options),
+            batch_problem: partial(pyedmcl.rqa_batch, [x], **options),
             image_sweep: partial(pyedmcl.recurrence_plot, x, **options),
         }
         for module, call in calls.items():

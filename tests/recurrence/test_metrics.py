@@ -12,19 +12,19 @@ from recurrence_parts import problem_of
 from rqa_oracle import expected, matrix
 
 import pyedmcl
-from pyedmcl.codegen.build import build
-from pyedmcl.codegen.texts import read_text
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.export.kernel_source import kernel_source
 from pyedmcl.kernels import spec
-from pyedmcl.recurrence.guard_band import guard_band, shift_and_scale
-from pyedmcl.recurrence.metrics import METRICS, metric_named
+from pyedmcl.kernels.build import build
+from pyedmcl.kernels.texts import read_text
+from pyedmcl.recurrence.arguments import METRICS, metric_named
 from pyedmcl.recurrence.points import embedding_of, points_of
+from pyedmcl.recurrence.problem import guard_band, shift_and_scale
 from pyedmcl.recurrence.thresholds import compared_pairs
-from pyedmcl.reference import image
-from pyedmcl.reference.rqa import NORMS, compared, network
-from pyedmcl.reference.rqa import points_of as oracle_points
+from pyedmcl.reference import recurrence
+from pyedmcl.reference.recurrence import NORMS, compared, network
+from pyedmcl.reference.recurrence import points_of as oracle_points
 
 EACH = pytest.mark.parametrize("metric", METRICS)
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "recurrence.md").read_text(encoding="utf-8")
@@ -104,8 +104,8 @@ def test_plots_are_those_of_the_matrix(device, metric, dtype):
     radius = radius_of(metric, x, m, tau)
     plot = pyedmcl.recurrence_plot(x, radius=radius, **options)
     cells = matrix(x, m=m, tau=tau, metric=metric, radius=radius).astype(np.int64)
-    np.testing.assert_array_equal(plot.counts, image.binned(cells, pixels))
-    means = image.mean_distances(x, x, pixels, m=m, tau=tau, metric=metric)
+    np.testing.assert_array_equal(plot.counts, recurrence.binned(cells, pixels))
+    means = recurrence.mean_distances(x, x, pixels, m=m, tau=tau, metric=metric)
     found = pyedmcl.distance_plot(x, **options).means
     np.testing.assert_allclose(found, means, rtol=1e-5, atol=1e-6 * np.nanmax(means))
 

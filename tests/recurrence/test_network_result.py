@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 import pyedmcl
 from pyedmcl.cli.app import app
 from pyedmcl.errors import InputError
-from pyedmcl.reference.rqa import compared, points_of
+from pyedmcl.reference.recurrence import compared, points_of
 from pyedmcl.reporting.content import Wishes
-from pyedmcl.reporting.sections import section_of
+from pyedmcl.reporting.report import section_of
 
 WAVE = np.sin(np.arange(300) * 0.37)
 OPTIONS = {"m": 2, "tau": 4, "radius": 0.3}

@@ -11,9 +11,9 @@ from rqa_oracle import expected
 
 import pyedmcl
 from pyedmcl.errors import InputError
+from pyedmcl.recurrence.arguments import METRICS
 from pyedmcl.recurrence.counts import Counts
 from pyedmcl.recurrence.measures import SHORT_NAMES
-from pyedmcl.recurrence.metrics import METRICS
 
 README = [0.1, 0.5, 1.3, 0.7, 0.8, 1.4, 1.6, 1.2, 0.4, 1.1, 0.8, 0.2, 1.3]
 README_MEASURES = {
@@ -238,7 +238,7 @@ def test_minimum_lengths_change_without_recomputing(one_device, monkeypatch):
     x = walk(150, 17)
     found = pyedmcl.rqa(x, m=2, radius=0.7, device=one_device)
     anew = pyedmcl.rqa(x, m=2, radius=0.7, lmin=5, vmin=3, wmin=4, device=one_device)
-    monkeypatch.setattr("pyedmcl.recurrence.common.count", lambda *_: pytest.fail("computed anew"))
+    monkeypatch.setattr("pyedmcl.recurrence.rqa.count", lambda *_: pytest.fail("computed anew"))
     changed = found.with_minimum(lmin=5, vmin=3, wmin=4)
     assert changed.to_dict() == anew.to_dict() != found.to_dict()
     assert found.with_minimum(vmin=3).lmin == 2

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import pyedmcl
-import pyedmcl.recurrence.result
-from pyedmcl.codegen.build import noting
+import pyedmcl.recurrence.measures
 from pyedmcl.errors import InputError, RecurrenceWarning
+from pyedmcl.kernels.build import noting
 from pyedmcl.recurrence import batch_problem
-from pyedmcl.recurrence.batch_sweep import BatchSweep
+from pyedmcl.recurrence.batch_problem import BatchSweep
 from pyedmcl.recurrence.measures import SHORT_NAMES
 
 
@@ -26,7 +26,7 @@ def alone(x, y=None, *, device, **options):
     found = []
     for place, one in enumerate(x):
         result = pyedmcl.rqa(one, None if y is None else y[place], device=device, **options)
-        found += [result] if isinstance(result, pyedmcl.recurrence.result.RecurrenceResult) else list(result)
+        found += [result] if isinstance(result, pyedmcl.recurrence.measures.RecurrenceResult) else list(result)
     return found
 
 
@@ -161,7 +161,7 @@ def test_short_launches_change_nothing(device, monkeypatch):
     x = [series(n, n) for n in LENGTHS] * 6
     options = {"m": 2, "radius": [0.8, 0.3], "device": device}
     whole = list(pyedmcl.rqa_batch(x, **options))
-    monkeypatch.setattr("pyedmcl.recurrence.batch_sweep.Pacer.units", lambda self, cost: 1)
+    monkeypatch.setattr("pyedmcl.recurrence.batch_problem.Pacer.units", lambda self, cost: 1)
     opened, launches = BatchSweep.__init__, []
 
     def with_two_groups(self, *arguments):
@@ -169,7 +169,7 @@ def test_short_launches_change_nothing(device, monkeypatch):
         self._groups = 2
 
     monkeypatch.setattr(BatchSweep, "__init__", with_two_groups)
-    monkeypatch.setattr("pyedmcl.recurrence.batch_sweep.Pacer.launched", lambda self, *what: launches.append(what))
+    monkeypatch.setattr("pyedmcl.recurrence.batch_problem.Pacer.launched", lambda self, *what: launches.append(what))
     assert_same(pyedmcl.rqa_batch(x, **options), whole)
     assert len(launches) > 2
 

@@ -22,14 +22,14 @@ from pyedmcl.errors import (
     StoreMismatchError,
     StoreWriteError,
 )
-from pyedmcl.recurrence import checkpoint
+from pyedmcl.recurrence import engine
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of 32 rows, however fast the device is."""
-    monkeypatch.setattr(checkpoint, "_FIRST_CELLS", 1)
-    monkeypatch.setattr(checkpoint, "_BLOCK_SECONDS", 0.0)
+    monkeypatch.setattr(engine, "_FIRST_CELLS", 1)
+    monkeypatch.setattr(engine, "_BLOCK_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -39,13 +39,13 @@ def test_stopped_after_every_block_and_continued(one_device, tmp_path, monkeypat
     x, y = series(230), series(170, 1) if cross else None
     file = tmp_path / "new" / "run.npz"
     whole = counts_of(pyedmcl.rqa(x, y, device=one_device, **options))
-    write, stops = checkpoint.write, 0
+    write, stops = engine.write, 0
 
     def killed(*given):
         write(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoint, "write", killed)
+    monkeypatch.setattr(engine, "write", killed)
     for _ in range(20):
         try:
             pyedmcl.rqa(x, y, checkpoint=file, device=one_device, **options)
@@ -76,7 +76,7 @@ def test_a_killed_process_leaves_a_file_to_continue(one_device, tmp_path):
     script = tmp_path / "run.py"
     script.write_text(
         "import os, sys, time, numpy as np, pyedmcl\n"
-        "from pyedmcl.recurrence import checkpoint\n"
+        "from pyedmcl.recurrence import engine as checkpoint\n"
         "checkpoint._FIRST_CELLS, checkpoint._BLOCK_SECONDS = 1, 0.0\n"
         "replace = os.replace\n"
         "def once(source, target, **options):\n"
@@ -154,7 +154,7 @@ def test_a_run_that_failed_gives_its_lock_back_and_removes_what_killed_ones_left
         raise StoreWriteError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "write", full)
+        patch.setattr(engine, "write", full)
         with pytest.raises(StoreWriteError, match="disk full"):
             pyedmcl.rqa(x, radius=1.0, checkpoint=file, device=one_device)
     assert os.listdir(tmp_path) == []

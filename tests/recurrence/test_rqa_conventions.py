@@ -11,8 +11,7 @@ from rqa_oracle import matrix
 
 import pyedmcl
 from pyedmcl.errors import InputError, RecurrenceWarning
-from pyedmcl.recurrence.arguments import correlation_time
-from pyedmcl.recurrence.conventions import CONVENTIONS
+from pyedmcl.recurrence.arguments import CONVENTIONS, correlation_time
 
 WITH_CROSS = [name for name, rules in CONVENTIONS.items() if rules.has_theiler]
 

@@ -14,9 +14,9 @@ from process_helpers import end_of
 
 import pyedmcl
 from pyedmcl.errors import InputError, Interrupted, PyedmclWarning, StoreForeignError, StoreMismatchError
-from pyedmcl.jobs.ownership import read_identity
-from pyedmcl.jobs.parts import covered, part_name
-from pyedmcl.recurrence import joined
+from pyedmcl.jobs.records import read_identity
+from pyedmcl.jobs.sharing import covered, part_name
+from pyedmcl.recurrence import engine
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -25,13 +25,13 @@ def test_stopped_after_every_band_and_continued(one_device, tmp_path, monkeypatc
     x, y = series(230), series(170, 1) if cross else None
     folder = tmp_path / "new" / "run"
     whole = counts_of(pyedmcl.rqa(x, y, device=one_device, **options))
-    write, stops = joined.BandsSink.write, 0
+    write, stops = engine.BandsSink.write, 0
 
     def killed(*given):
         write(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(joined.BandsSink, "write", killed)
+    monkeypatch.setattr(engine.BandsSink, "write", killed)
     for _ in range(20):
         try:
             pyedmcl.rqa(x, y, checkpoint=folder, device=one_device, join=True, **options)
@@ -66,12 +66,12 @@ def test_bands_are_joined_in_any_order_and_leftovers_do_not_count(one_device, tm
     x = series(700)
     options = {"m": 2, "radius": [0.7, 1.5], "device": one_device}
     whole = counts_of(pyedmcl.rqa(x, **options))
-    monkeypatch.setattr(joined.BandsSink, "joins", False)
+    monkeypatch.setattr(engine.BandsSink, "joins", False)
     folder = tmp_path / "run"
     assert counts_of(pyedmcl.rqa(x, checkpoint=folder, part="8/16", **options)) == whole
     assert len(covered(folder)) == 15 and covered(folder)[3] == (3, 4)
     # Joined behind a kill between writing the whole and removing its halves.
-    monkeypatch.setattr(joined.BandsSink, "joins", True)
+    monkeypatch.setattr(engine.BandsSink, "joins", True)
     halves = {part_name(a, a + 1): (folder / part_name(a, a + 1)).read_bytes() for a in (4, 5)}
     (folder / part_name(4, 5)).unlink()
     assert counts_of(pyedmcl.rqa(x, checkpoint=folder, join=True, **options)) == whole
@@ -138,7 +138,7 @@ def test_the_command_has_checkpoints(one_device, tmp_path):
 @pytest.mark.parametrize("moment", ["first", "last", "end"])
 def test_what_vanishes_is_counted_again(one_device, tmp_path, monkeypatch, joins, place, moment):
     """A scratch folder is purged, or another process finds a damaged file: no row is left out."""
-    monkeypatch.setattr(joined.BandsSink, "joins", joins)
+    monkeypatch.setattr(engine.BandsSink, "joins", joins)
     x, folder, told = series(700), tmp_path / "run", []
     options = {"m": 2, "radius": [0.7, 1.5], "device": one_device}
 

@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyedmcl.recurrence import formulas
-from pyedmcl.recurrence.cells import both_sides, cells_by_offset, cells_of_columns, cells_within, identity_lines
-from pyedmcl.recurrence.conventions import CONVENTIONS
-from pyedmcl.recurrence.counts import Counts
-from pyedmcl.recurrence.measures import SHORT_NAMES
-from pyedmcl.recurrence.result import RecurrenceResult
-from pyedmcl.reference.rqa import line_counts
+from pyedmcl.recurrence import counts as formulas
+from pyedmcl.recurrence.arguments import CONVENTIONS
+from pyedmcl.recurrence.counts import (
+    Counts,
+    both_sides,
+    cells_by_offset,
+    cells_of_columns,
+    cells_within,
+    identity_lines,
+)
+from pyedmcl.recurrence.measures import SHORT_NAMES, RecurrenceResult
+from pyedmcl.reference.recurrence import line_counts
 
 LINES = np.array([0, 7, 3, 0, 2])  # 7 of length 1, 3 of 2, 2 of 4
 

@@ -7,8 +7,8 @@ import pytest
 
 import pyedmcl
 from pyedmcl.errors import DeviceMemoryError, InputError
-from pyedmcl.recurrence import network_problem
-from pyedmcl.reference.rqa import compared, network, points_of, recurrence_matrix
+from pyedmcl.recurrence import network as network_problem
+from pyedmcl.reference.recurrence import compared, network, points_of, recurrence_matrix
 
 
 def series(n, seed=0):

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from recurrence_parts import cells_of, differences, partial_of, problem_of, series
 
-from pyedmcl.recurrence import sides
-from pyedmcl.recurrence.counts import Counts
+from pyedmcl.recurrence import problem as sides
+from pyedmcl.recurrence.counts import Counts, join
 from pyedmcl.recurrence.engine import combine, identity_line, split_rows
-from pyedmcl.recurrence.guard_band import shift_and_scale
-from pyedmcl.recurrence.partial import join
-from pyedmcl.reference.rqa import line_counts
+from pyedmcl.recurrence.problem import shift_and_scale
+from pyedmcl.reference.recurrence import line_counts
 
 SHAPES = [(70, None), (70, 45), (45, 70), (33, 1), (1, 33), (97, None)]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import InputError
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.errors import ConstantSeriesWarning, RecurrenceWarning
-from pyedmcl.recurrence.conventions import CONVENTIONS
+from pyedmcl.recurrence.arguments import CONVENTIONS
 from pyedmcl.recurrence.measures import SHORT_NAMES
 from pyedmcl.recurrence.remarks import off_diagonal_rate
 

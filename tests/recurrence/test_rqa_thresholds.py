@@ -7,10 +7,9 @@ import pytest
 
 import pyedmcl
 from pyedmcl.errors import DeviceMemoryError, InputError
-from pyedmcl.recurrence import ranks
-from pyedmcl.recurrence.conventions import CONVENTIONS
-from pyedmcl.recurrence.metrics import METRICS
-from pyedmcl.reference.rqa import compared, points_of
+from pyedmcl.recurrence import thresholds
+from pyedmcl.recurrence.arguments import CONVENTIONS, METRICS
+from pyedmcl.reference.recurrence import compared, points_of
 from pyedmcl.tuning.parameters import using
 
 RATES = [0.05, 0.3, 0.0013]
@@ -42,7 +41,7 @@ def distances(x, y, exact, metric="euclidean", columns="x"):
     ("case", "gathered"), [*((case, 1 << 20) for case in CASES), ("plain", 40), ("float32", 40), ("cross", 40)]
 )
 def test_recurrence_rate_is_reached_by_the_smallest_radius(device, monkeypatch, case, gathered):
-    monkeypatch.setattr(ranks, "_GATHERED", gathered)
+    monkeypatch.setattr(thresholds, "_GATHERED", gathered)
     options, cross = CASES[case]
     x, y = data(cross)
     table = pyedmcl.rqa(x, y, m=3, tau=2, radius=RATES, threshold="recurrence_rate", device=device, **options)
@@ -119,7 +118,7 @@ def test_blocks_of_columns_change_nothing(one_device, monkeypatch):
     whole = pyedmcl.rqa(x, **options).counts
     rate = {**options, "radius": 0.1, "threshold": "recurrence_rate"}
     whole_rate = pyedmcl.rqa(x, **rate).counts
-    monkeypatch.setattr(ranks, "_COLUMNS", 64)
+    monkeypatch.setattr(thresholds, "_COLUMNS", 64)
     assert pyedmcl.rqa(x, **options).counts == whole
     assert pyedmcl.rqa(x, **rate).counts == whole_rate
 

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist, pdist
 
 import pyedmcl
 from pyedmcl.errors import InputError
-from pyedmcl.recurrence.units import spread
+from pyedmcl.recurrence.arguments import spread
 
 
 def series(n, seed=0, scale=3.0):

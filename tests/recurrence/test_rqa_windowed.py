@@ -8,7 +8,7 @@ from rqa_oracle import expected
 
 import pyedmcl
 from pyedmcl.errors import InputError
-from pyedmcl.recurrence import windows as sharing
+from pyedmcl.recurrence import windowed as sharing
 from pyedmcl.tuning.parameters import using
 
 
@@ -55,7 +55,7 @@ def test_several_states_and_given_points(one_device):
 def test_parts_of_the_series_change_nothing(one_device, monkeypatch, together):
     x, options = series(300, 3), {"m": 2, "radius": 0.9, "device": one_device}
     whole = pyedmcl.windowed_rqa(x, 80, 20, **options)
-    monkeypatch.setattr("pyedmcl.recurrence.windowed_problem.part_size", lambda *_: together)
+    monkeypatch.setattr("pyedmcl.recurrence.windowed.part_size", lambda *_: together)
     for one, other in zip(whole, pyedmcl.windowed_rqa(x, 80, 20, **options), strict=True):
         assert one.counts == other.counts
 
@@ -63,13 +63,13 @@ def test_parts_of_the_series_change_nothing(one_device, monkeypatch, together):
 def test_windows_whose_bits_do_not_fit_are_divided_like_any_matrix(one_device, monkeypatch):
     x, options = series(200, 4), {"radius": 0.9, "device": one_device}
     whole = pyedmcl.windowed_rqa(x, 80, 40, **options)
-    monkeypatch.setattr("pyedmcl.recurrence.windowed_problem.part_size", lambda *_: 0)
+    monkeypatch.setattr("pyedmcl.recurrence.windowed.part_size", lambda *_: 0)
     for one, other in zip(whole, pyedmcl.windowed_rqa(x, 80, 40, **options), strict=True):
         assert one.counts == other.counts
 
 
 def test_memory_decides_how_many_windows_go_together(one_device, monkeypatch):
-    from pyedmcl.device.session import open_device
+    from pyedmcl.device.select import open_device
 
     executor = open_device(one_device)
     many = sharing.part_size(executor, 1000, 100, 500, 80_000)
@@ -91,7 +91,7 @@ def test_tuned_parameters_change_nothing(device):
 
 @pytest.mark.parametrize("together", [0, 2])
 def test_progress_counts_windows_and_nothing_else(one_device, monkeypatch, together):
-    monkeypatch.setattr("pyedmcl.recurrence.windowed_problem.part_size", lambda *_: together)
+    monkeypatch.setattr("pyedmcl.recurrence.windowed.part_size", lambda *_: together)
     seen = []
     pyedmcl.windowed_rqa(series(200, 6), 50, 50, radius=0.7, progress=lambda *at: seen.append(at), device=one_device)
     assert seen == [(n, 4, "windows") for n in range(0, 5, max(together, 1))]
@@ -143,10 +143,10 @@ def test_a_step_beyond_the_series_leaves_one_window(one_device):
 
 
 def test_short_or_close_windows_share_distances(one_device, monkeypatch):
-    from pyedmcl.recurrence import windowed_problem as windowed
+    from pyedmcl.recurrence import windowed
 
     ways = []
-    monkeypatch.setattr("pyedmcl.recurrence.windowed_problem.part_size", lambda *_: ways.append("shared") or 0)
+    monkeypatch.setattr("pyedmcl.recurrence.windowed.part_size", lambda *_: ways.append("shared") or 0)
     monkeypatch.setattr(windowed, "_SHORT", 50)
     monkeypatch.setattr(windowed, "_CLOSE", 10)
     options = {"radius": 1.0, "device": one_device}

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from pyedmcl.recurrence.image import sweep
-from pyedmcl.reference.image import binned, pixel_edges
-from pyedmcl.reference.rqa import line_counts, runs
+from pyedmcl.recurrence import image_problem
+from pyedmcl.reference.recurrence import binned, line_counts, pixel_edges, runs
 
 
 def test_the_oracle_finds_lines_one_by_one():
@@ -29,4 +28,4 @@ def test_the_oracle_bins_as_said():
     sums = [[matrix[a:b, c:d].sum() for c, d in pairwise(columns)]
             for a, b in pairwise(rows)]  # fmt: skip
     np.testing.assert_array_equal(binned(matrix, (2, 3)), sums)
-    np.testing.assert_array_equal(sweep.pixel_edges(10**9, 7), pixel_edges(10**9, 7))
+    np.testing.assert_array_equal(image_problem.pixel_edges(10**9, 7), pixel_edges(10**9, 7))

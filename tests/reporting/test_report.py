@@ -16,12 +16,11 @@ from result_makers import MAKERS, VALUES, made
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[report]' brings it")
 
 import pyedmcl
-from pyedmcl.edm.maps.xmap_edges import HeldParts, XmapEdges
-from pyedmcl.edm.maps.xmap_grid_result import XmapGrid
-from pyedmcl.edm.maps.xmap_result import XmapResult
-from pyedmcl.edm.significance.xmap_significance import XmapSignificance
+from pyedmcl.crossmap.grid import XmapGrid
+from pyedmcl.crossmap.results import HeldParts, XmapEdges, XmapResult
 from pyedmcl.errors import InputError, MissingExtraError, OutputError, StoreForeignError
-from pyedmcl.io.edges import strongest_edges
+from pyedmcl.results.edges import strongest_edges
+from pyedmcl.significance.xmap_significance import XmapSignificance
 
 
 @pytest.mark.parametrize("name", MAKERS)

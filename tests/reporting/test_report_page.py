@@ -11,7 +11,7 @@ from reporting_parts import ODD, ccm_matrix_result, skills, xmap_result
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[report]' brings it")
 
-from pyedmcl.edm.significance.xmap_significance import XmapSignificance
+from pyedmcl.significance.xmap_significance import XmapSignificance
 
 FIRST_ROW = "[...document.querySelector('tbody').rows[0].cells].map((cell) => cell.textContent)"
 COLUMN = "[...document.querySelector('tbody').rows].map((row) => row.cells[{}].textContent)"

@@ -6,7 +6,7 @@ import pytest
 from rates_helpers import CPU, GPU, Pretended
 
 from pyedmcl.errors import DeviceMemoryError
-from pyedmcl.neighbors.rates_fit import errors, fit, suffices
+from pyedmcl.search.rates import errors, fit, suffices
 from pyedmcl.tuner.neighbor_rates import SEARCHES, RateCase, cases, measure
 
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import LaunchError, MissingExtraError
-from pyedmcl.tuner import self_test as tested
+from pyedmcl.tuner import campaign as tested
 from pyedmcl.tuner.problems import names, problem
 
 

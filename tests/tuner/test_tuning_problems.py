@@ -13,15 +13,14 @@ import pytest
 from device_helpers import INTEL
 from loopy_helpers import needs_loopy
 
-from pyedmcl.codegen.spec import GROUP, group
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.kernels import NAMES, spec
+from pyedmcl.kernels.kernel_spec import GROUP, group
 from pyedmcl.tuner import measure
-from pyedmcl.tuner.executors import Recorder
-from pyedmcl.tuner.measure import Bench, chosen
+from pyedmcl.tuner.measure import Bench, Recorder, chosen
+from pyedmcl.tuner.problem import Close, WrongAnswerError, require, require_same
 from pyedmcl.tuner.problems import names, problem, tuned_spec
-from pyedmcl.tuner.space import Space
-from pyedmcl.tuner.verify import Close, WrongAnswerError, require, require_same
+from pyedmcl.tuner.search import Space
 
 
 def test_every_kernel_that_can_be_tuned_has_a_problem_whose_sampled_configurations_are_verified():

@@ -19,9 +19,9 @@ from process_helpers import LIMIT, end_of, wait_until
 from search_worker import DEFAULTS, seconds_of
 
 from pyedmcl.errors import InputError
-from pyedmcl.tuner import campaign, isolate
-from pyedmcl.tuner.outcome import Settings
-from pyedmcl.tuning.key import canonical
+from pyedmcl.tuner import campaign, measure
+from pyedmcl.tuner.measure import Settings
+from pyedmcl.tuning.records import canonical
 
 HERE = Path(__file__).parents[1]
 WORKER = str(HERE / "search_worker.py")
@@ -96,7 +96,7 @@ class Clock:
 def test_a_candidate_that_hangs_is_killed_by_its_parent(run, own_database, at, tmp_path, monkeypatch):
     hanging = tmp_path / "hanging"
     hanging.mkdir()
-    monkeypatch.setattr(isolate, "time", Clock(hanging))
+    monkeypatch.setattr(measure, "time", Clock(hanging))
     monkeypatch.setattr(campaign, "_WORKERS_MOST", 1)  # a second one's time would be up at the same moment
     monkeypatch.setenv("SEARCH_WORKER_HANGING", str(hanging))
     (outcome,) = run(command(hang=(BEST, at)))
@@ -112,7 +112,7 @@ import sys
 from search_worker import DEFAULTS
 from device_helpers import INTEL
 from pyedmcl.tuner import campaign
-from pyedmcl.tuner.outcome import Settings
+from pyedmcl.tuner.measure import Settings
 
 if __name__ == "__main__":
     settings = Settings("exhaustive", rounds=2, duel=3, batch=4)
@@ -177,7 +177,7 @@ sys.exit(3)"""
 
 
 def test_a_process_that_ends_within_an_answer_has_failed():
-    worker = isolate._Worker([sys.executable, "-c", TORN])
+    worker = measure._Worker([sys.executable, "-c", TORN])
     reply = worker.reply(20.0)
     worker.end(kill=True)
     assert reply.status == "failed" and "ended with code 3" in reply.note

@@ -16,15 +16,12 @@ from tuning_helpers import best_of
 
 from pyedmcl.kernels import spec
 from pyedmcl.tuner import search
-from pyedmcl.tuner.outcome import Settings
-from pyedmcl.tuner.search import Tuning, TuningSession, winner
-from pyedmcl.tuner.space import Space
-from pyedmcl.tuner.strategies import STRATEGIES, ask
-from pyedmcl.tuning import wisdom
+from pyedmcl.tuner.measure import Settings, winner
+from pyedmcl.tuner.search import STRATEGIES, Space, Tuning, TuningSession, ask
+from pyedmcl.tuning import knowledge
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.grades import Entry
-from pyedmcl.tuning.key import canonical, tuning_key
 from pyedmcl.tuning.parameters import source
+from pyedmcl.tuning.records import Entry, canonical, tuning_key
 
 BEST = {"lanes": 4, "tile": 0, "unroll": 4}
 KEY = tuning_key(PAPER, {"dtype": "float32"}, INTEL, {})
@@ -303,7 +300,7 @@ def test_what_is_shipped_stays_in_use_until_a_tuning_has_tried_it(monkeypatch, s
                 raise KeyboardInterrupt
             return super().prepare(case, configurations)
 
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (Entry(KEY, BEST),))
+    monkeypatch.setattr(knowledge, "shipped", lambda runtime, kernel: (Entry(KEY, BEST),))
     with pytest.raises(KeyboardInterrupt) if stopped else contextlib.nullcontext():
         tune(Database(), *[Interrupted()] * stopped, until=math.inf if stopped else 0.0)
 

@@ -10,10 +10,10 @@ import pytest
 from device_helpers import INTEL, NVIDIA
 from search_helpers import DEFAULT, PAPER, counting
 
-from pyedmcl.codegen.spec import Constraint, Tunable, group
 from pyedmcl.kernels import NAMES, spec
-from pyedmcl.tuner.space import Space
-from pyedmcl.tuning.key import canonical
+from pyedmcl.kernels.kernel_spec import Constraint, Tunable, group
+from pyedmcl.tuner.search import Space
+from pyedmcl.tuning.records import canonical
 
 KNN = {"dims": (3,), "counts": (4,), "tau": 1, "dtype": "float32"}
 

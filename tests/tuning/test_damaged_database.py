@@ -10,10 +10,8 @@ from device_helpers import NVIDIA
 from rates_helpers import trial
 from tuning_helpers import best_of, key, run
 
-from pyedmcl.tuning import connection
-from pyedmcl.tuning.connection import SCHEMA
-from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.known import KnownKernel
+from pyedmcl.tuning import database as connection
+from pyedmcl.tuning.database import SCHEMA, Database, KnownKernel
 
 FAST, SLOW = {"wg": 64}, {"wg": 32}
 

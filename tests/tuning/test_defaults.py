@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyedmcl.device import quirks
-from pyedmcl.export.values import usual_values
+from pyedmcl.export.kernel_source import usual_values
 from pyedmcl.kernels import spec
-from pyedmcl.neighbors.plan import KnnPass, SearchProblem, with_enough_groups
-from pyedmcl.neighbors.tables import TableSpace
+from pyedmcl.search.plan import KnnPass, SearchProblem, with_enough_groups
+from pyedmcl.search.tables import TableSpace
 from pyedmcl.tuning import defaults
 from pyedmcl.tuning.parameters import parameters
 

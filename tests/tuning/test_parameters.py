@@ -15,16 +15,15 @@ from device_helpers import INTEL, NVIDIA
 from tuning_helpers import KNN, SIZES, key, run, short_series
 
 import pyedmcl
-from pyedmcl.codegen.spec import Constraint
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import InputError, Interrupted, LaunchError
 from pyedmcl.kernels import spec
-from pyedmcl.tuning import defaults, wisdom
+from pyedmcl.kernels.kernel_spec import Constraint
+from pyedmcl.tuning import defaults, knowledge
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.grades import Entry
-from pyedmcl.tuning.key import tuning_key
 from pyedmcl.tuning.knowledge import Knowledge
 from pyedmcl.tuning.parameters import ParameterChoice, source
+from pyedmcl.tuning.records import Entry, tuning_key
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 PREDICT = {"dtype": "float32"}
@@ -60,7 +59,7 @@ def test_grades_from_exact_to_default():
 
 def test_shipped_wisdom_comes_after_what_was_measured_here(monkeypatch):
     shipped = Entry(key(rows=1000), {"wg": 128})
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (shipped,) if runtime == "nvidia" else ())
+    monkeypatch.setattr(knowledge, "shipped", lambda runtime, kernel: (shipped,) if runtime == "nvidia" else ())
     assert ask(rows=1000) == ParameterChoice({"wg": 128}, "shipped")
     run(Database(), key(rows=4000), {"wg": 32})
     source.forget()
@@ -95,7 +94,7 @@ def test_a_running_process_sees_what_another_one_tuned(data_dir):
 
 
 def test_what_failed_here_is_not_taken_from_elsewhere(monkeypatch):
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (Entry(key(rows=1000), {"wg": 128}),))
+    monkeypatch.setattr(knowledge, "shipped", lambda runtime, kernel: (Entry(key(rows=1000), {"wg": 128}),))
     run(Database(), key(rows=16_000), {"wg": 128}, None, status="wrong")
     assert ask(rows=1000) == ParameterChoice({"wg": 32}, "default")
 
@@ -202,7 +201,7 @@ def test_auto_tunes_before_long_jobs_only_and_within_a_share_of_them():
 def test_auto_trusts_what_is_known_well(monkeypatch):
     tuner = Tuner()
     source.tuner = tuner
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: (Entry(key(rows=1000), {"wg": 128}),))
+    monkeypatch.setattr(knowledge, "shipped", lambda runtime, kernel: (Entry(key(rows=1000), {"wg": 128}),))
     with source.mode("auto"):
         source.expect(1e6 * defaults.operations_per_second(NVIDIA), NVIDIA)
         assert ask(rows=1000).grade == "shipped"
@@ -211,7 +210,7 @@ def test_auto_trusts_what_is_known_well(monkeypatch):
 
 def test_auto_keeps_to_its_budget(monkeypatch):
     spent = [0.0]
-    monkeypatch.setattr("pyedmcl.tuning.within.time.monotonic", lambda: spent[0])
+    monkeypatch.setattr("pyedmcl.tuning.parameters.time.monotonic", lambda: spent[0])
     budgets = []
 
     def tuner(kernel, specialisation, info, sizes, budget):

@@ -10,8 +10,8 @@ from tuning_helpers import best_of, key, run, short_series
 
 import pyedmcl
 from pyedmcl.device import memory
-from pyedmcl.device.fingerprint import device_key
-from pyedmcl.device.session import open_device
+from pyedmcl.device.info import device_key
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import BuildError, DeviceMemoryError, LaunchError
 from pyedmcl.kernels import spec
 from pyedmcl.tuning import defaults
@@ -136,7 +136,7 @@ def test_errors_say_which_kernel_it_was(one_device, monkeypatch):
     with pytest.raises(DeviceMemoryError) as caught:
         pyedmcl.simplex(short_series(), E=2, device=one_device)
     assert caught.value.kernel == "" and caught.value.work_group == 0  # memory was short: smaller groups do not help
-    from pyedmcl.codegen.build import build
+    from pyedmcl.kernels.build import build
 
     with pytest.raises(BuildError) as refused:
         build(executor, spec("predict"), {"counts": (3,), "dtype": "float32", "table_tile": 1, "wg": "no number"})

@@ -11,13 +11,13 @@ from device_helpers import NVIDIA
 from tuning_helpers import key, run
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.kernels import spec
 from pyedmcl.tuner.measure import Bench, Reply
-from pyedmcl.tuning import wisdom
+from pyedmcl.tuning import knowledge
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.grades import Entry
 from pyedmcl.tuning.parameters import ParameterChoice, source
+from pyedmcl.tuning.records import Entry
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 OLDER = replace(NVIDIA, driver="0.9")
@@ -60,7 +60,7 @@ def test_it_is_verified_once_for_all_processes_and_sizes(asked, info, grade):
 
 
 def ship(monkeypatch, *entries):
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: entries)
+    monkeypatch.setattr(knowledge, "shipped", lambda runtime, kernel: entries)
     source.forget()
 
 

@@ -17,8 +17,17 @@ from tuning_helpers import best_of, key, run
 
 from pyedmcl.errors import InputError
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.journal import Trial, alive, process_token
-from pyedmcl.tuning.key import bucketed, canonical, key_as_dict, key_from, nearest_power, rounded
+from pyedmcl.tuning.records import (
+    Trial,
+    alive,
+    bucketed,
+    canonical,
+    key_as_dict,
+    key_from,
+    nearest_power,
+    process_token,
+    rounded,
+)
 
 FAST, SLOW = {"wg": 64}, {"wg": 32}
 

@@ -12,8 +12,8 @@ from device_helpers import NVIDIA
 from tuning_helpers import KNN, key
 from tuning_loss import gains, left_out
 
-from pyedmcl.tuning.grades import Entry, ranked
-from pyedmcl.tuning.wisdom import read_shipped
+from pyedmcl.tuning.knowledge import read_shipped
+from pyedmcl.tuning.records import Entry, ranked
 
 SHAPE = {"dims": {"count": 1, "most": 4}, "dtype": "float32", "simplexes": 1, "tau": 1}
 

@@ -10,7 +10,7 @@ from device_helpers import INTEL
 from tuning_helpers import run
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import Interrupted, StoreError
 from pyedmcl.jobs import open_store
 from pyedmcl.jobs.records import write_tuning

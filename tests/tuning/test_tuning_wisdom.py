@@ -14,12 +14,11 @@ from tuning_helpers import KNN, SIZES, best_of, key, run
 from pyedmcl.device.info import RUNTIMES
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import NAMES, spec
-from pyedmcl.neighbors.rates import from_values
-from pyedmcl.tuning import wisdom
+from pyedmcl.search.rates import from_values
+from pyedmcl.tuning import knowledge
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.grades import Entry, distance, family, ranked, relation
-from pyedmcl.tuning.key import MODELS, key_from
 from pyedmcl.tuning.parameters import source
+from pyedmcl.tuning.records import MODELS, Entry, distance, family, key_from, ranked, relation
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "tuning" / "wisdom").glob("*.jsonl"))
 
@@ -30,19 +29,19 @@ def entry(parameters=None, seconds=0.001, **changes):
 
 def test_lines_survive_the_way_there_and_back():
     entries = (entry(), entry({"wg": 32}, None, rows=1000), replace(entry(rows=4000), gain=1.25))
-    reading = wisdom.parse("\n".join(map(wisdom.line, entries)) + "\n\n")
+    reading = knowledge.parse("\n".join(map(knowledge.line, entries)) + "\n\n")
     assert reading.entries == entries and not reading.bad and not reading.stale
 
 
 def test_bad_lines_are_named_and_skipped():
-    good = wisdom.line(entry())
+    good = knowledge.line(entry())
     fields = json.loads(good)
     lines = [
         "not JSON", "[1]", json.dumps({**fields, "device": {"name": "x"}}), json.dumps({**fields, "parameters": [1]}),
         json.dumps({**fields, "seconds": -1}), json.dumps({**fields, "kernel": 3}),
         json.dumps({**fields, "gain": "twice"}), good,
     ]  # fmt: skip
-    reading = wisdom.parse("\n".join(lines))
+    reading = knowledge.parse("\n".join(lines))
     assert len(reading.entries) == 1
     assert [problem.split(":")[0] for problem in reading.bad] == [f"line {n}" for n in range(1, 8)]
     why = ("no JSON", "object is needed", "compute_units", "'parameters' is [1]", "'seconds' is -1", "'kernel' is 3",
@@ -52,13 +51,13 @@ def test_bad_lines_are_named_and_skipped():
 
 
 def test_lines_that_are_no_text_or_no_numbers_cost_no_others(tmp_path):
-    good = wisdom.line(entry())
+    good = knowledge.line(entry())
     odd = good.replace('"wg":64', '"wg":1e400'), good.replace('"NVIDIA H200"', '"\\ud800"'), "[" * 100_000
     assert good not in odd
     file = tmp_path / "wisdom.jsonl"
     file.write_bytes("\n".join([*odd, good]).encode() + b"\n" + good.encode().replace(b"H200", b"H\xff\xfe") + b"\n")
-    reading = wisdom.read(file)
-    assert [wisdom.line(one) for one in reading.entries] == [good]
+    reading = knowledge.read(file)
+    assert [knowledge.line(one) for one in reading.entries] == [good]
     assert [problem.split(":")[0] for problem in reading.bad] == ["line 1", "line 2", "line 3", "line 5"]
     assert all("this is no JSON" in problem for problem in reading.bad)
     "\n".join(reading.problems("wisdom.jsonl")).encode()
@@ -67,7 +66,7 @@ def test_lines_that_are_no_text_or_no_numbers_cost_no_others(tmp_path):
 def test_entries_of_another_text_are_ignored_with_a_message():
     stale = replace(entry(), key=replace(key(), digest="0" * 16))
     unknown = replace(entry(), key=replace(key(), kernel="gone"))
-    reading = wisdom.parse("\n".join(map(wisdom.line, (stale, stale, unknown, entry()))))
+    reading = knowledge.parse("\n".join(map(knowledge.line, (stale, stale, unknown, entry()))))
     assert len(reading.entries) == 1 and reading.stale == {"predict": 2, "gone": 1}
     said = reading.problems("w.jsonl")
     assert "w.jsonl: 2 entries of the kernel predict belong to another version of it" in said[1]
@@ -80,14 +79,14 @@ def test_export_and_import(tmp_path):
     run(mine, key(), {"wg": 32}, 2.0)
     run(mine, key(info=INTEL), {"wg": 16}, 3.0)
     run(mine, replace(key(), digest="0" * 16), {"wg": 1}, 0.1)
-    entries = wisdom.export(mine)
+    entries = knowledge.export(mine)
     assert sorted(e.parameters["wg"] for e in entries) == [16, 64]
-    assert [e.parameters["wg"] for e in wisdom.export(mine, device="h200")] == [64]
-    assert wisdom.export(mine, ["knn"]) == []
+    assert [e.parameters["wg"] for e in knowledge.export(mine, device="h200")] == [64]
+    assert knowledge.export(mine, ["knn"]) == []
     file = tmp_path / "wisdom.jsonl"
-    file.write_text("".join(wisdom.line(e) + "\n" for e in entries))
-    again = wisdom.read(file).entries
-    assert (wisdom.take_in(theirs, again), wisdom.take_in(theirs, again)) == (2, 0)
+    file.write_text("".join(knowledge.line(e) + "\n" for e in entries))
+    again = knowledge.read(file).entries
+    assert (knowledge.take_in(theirs, again), knowledge.take_in(theirs, again)) == (2, 0)
     assert dict(best_of(theirs, key()).parameters) == {"wg": 64}
     run(theirs, key(), {"wg": 128}, 5.0)  # slower, but measured here
     assert dict(best_of(theirs, key()).parameters) == {"wg": 128}
@@ -95,7 +94,7 @@ def test_export_and_import(tmp_path):
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.jsonl cannot be read"):
-        wisdom.read(tmp_path / "nowhere.jsonl")
+        knowledge.read(tmp_path / "nowhere.jsonl")
 
 
 def test_shipped_lines_are_entries():
@@ -104,8 +103,8 @@ def test_shipped_lines_are_entries():
     for file in SHIPPED:
         assert file.stem in RUNTIMES, "the file is named as the runtime of its devices"
         text = file.read_text(encoding="utf-8")
-        reading = wisdom.parse(text)
-        assert not reading.bad and "".join(wisdom.line(one) + "\n" for one in reading.entries) == text
+        reading = knowledge.parse(text)
+        assert not reading.bad and "".join(knowledge.line(one) + "\n" for one in reading.entries) == text
         assert not reading.stale, "kernels were rewritten: tune them again, or see tuning/rekey.py"
         for number, line in enumerate(text.splitlines(), start=1):
             found = key_from(json.loads(line))
@@ -121,19 +120,19 @@ def test_shipped_lines_are_entries():
 
 
 def test_a_shipped_file_is_read_by_runtime_and_kernel(monkeypatch):
-    text = "\n".join([wisdom.line(entry()), wisdom.line(Entry(key("knn"), {})), "bad"])
-    monkeypatch.setattr(wisdom, "read_text", lambda folder, name: text if name == "nvidia.jsonl" else missing(name))
+    text = "\n".join([knowledge.line(entry()), knowledge.line(Entry(key("knn"), {})), "bad"])
+    monkeypatch.setattr(knowledge, "read_text", lambda folder, name: text if name == "nvidia.jsonl" else missing(name))
 
     def missing(name):
         raise BuildError(f"{name} is not there")
 
-    wisdom.shipped.cache_clear()
+    knowledge.shipped.cache_clear()
     try:
-        assert wisdom.shipped("nvidia", "predict") == (entry(),) and wisdom.shipped("amd", "predict") == ()
-        assert len(wisdom.shipped("nvidia", "knn")) == 1 and len(wisdom.read_shipped("nvidia").entries) == 2
-        assert len(wisdom.read_shipped("nvidia").bad) == 1
+        assert knowledge.shipped("nvidia", "predict") == (entry(),) and knowledge.shipped("amd", "predict") == ()
+        assert len(knowledge.shipped("nvidia", "knn")) == 1 and len(knowledge.read_shipped("nvidia").entries) == 2
+        assert len(knowledge.read_shipped("nvidia").bad) == 1
     finally:
-        wisdom.shipped.cache_clear()
+        knowledge.shipped.cache_clear()
 
 
 def test_siblings_are_of_one_family():
@@ -221,10 +220,10 @@ def test_gains_are_exported_and_taken_in(tmp_path):
     run(database, key(rows=64), {"wg": 32}, final=True)
     database.note_gains([(at, '{"wg":64}', 1.4)])
     database.note_gains([(at, '{"wg":64}', 1.25), (at, '{"wg":32}', 9.0)])  # the newest counts; the other is not used
-    exported = wisdom.export(database)
+    exported = knowledge.export(database)
     assert {entry.parameters["wg"]: entry.gain for entry in exported} == {64: 1.25, 32: None}
-    assert wisdom.take_in(Database(), exported) == 2
-    assert wisdom.export(Database()) == exported
+    assert knowledge.take_in(Database(), exported) == 2
+    assert knowledge.export(Database()) == exported
     assert [entry.gain for _, entry in source.knowledge.suitable(at)] == [1.25, None]
     assert [entry.gain for _, entry in source.knowledge.suitable(key(rows=16_000))] == []
 
@@ -234,7 +233,7 @@ def test_gains_of_measured_lines_are_written_into_wisdom():
     problem = {"kernel": "predict", "specialisation": json.loads(at.specialisation), "size": json.loads(at.size)}
     measured = {**problem, "runtime": NVIDIA.runtime, "device": NVIDIA.name, "default_s": 0.5,
                 "configurations": [{"parameters": {"wg": 64}, "seconds": 0.4}]}  # fmt: skip
-    text = "".join(wisdom.line(Entry(k, {"wg": 64})) + "\n" for k in (at, other))
+    text = "".join(knowledge.line(Entry(k, {"wg": 64})) + "\n" for k in (at, other))
     script = runpy.run_path(str(SHIPPED[0].parents[1] / "gains.py"))
-    written = wisdom.parse(script["with_gains"](text, script["measured"](json.dumps(measured)))).entries
+    written = knowledge.parse(script["with_gains"](text, script["measured"](json.dumps(measured)))).entries
     assert [entry.gain for entry in written] == [1.25, None]

@@ -9,18 +9,18 @@ import pytest
 from tuning_helpers import of_kernel
 
 import pyedmcl
-from pyedmcl.device.session import open_device
+from pyedmcl.device.select import open_device
 from pyedmcl.errors import InputError
 from pyedmcl.kernels import spec
 from pyedmcl.tuner.problems import problem
-from pyedmcl.tuning import wisdom
-from pyedmcl.tuning.key import tuning_key
+from pyedmcl.tuning import knowledge
+from pyedmcl.tuning.records import tuning_key
 
 
 def test_force_tunes_in_the_process_and_changes_no_answer(one_device, own_database, monkeypatch):
-    monkeypatch.setattr("pyedmcl.tuning.within._FORCE_SECONDS", 1.5)
+    monkeypatch.setattr("pyedmcl.tuning.parameters._FORCE_SECONDS", 1.5)
     # So little time may not suffice to try what is shipped, and then nothing would be decided.
-    monkeypatch.setattr(wisdom, "shipped", lambda runtime, kernel: ())
+    monkeypatch.setattr(knowledge, "shipped", lambda runtime, kernel: ())
     x = np.random.default_rng(3).standard_normal(300).astype(np.float32)
     plain = pyedmcl.knn(x, E=2, device=one_device, tune="never")
     forced = pyedmcl.knn(x, E=2, device=one_device, tune="force")

@@ -6,17 +6,20 @@ Signatures, argument forms, returned frames and semantics are those of pyEDM 2.5
 
 from __future__ import annotations
 
-from .ccm import CCM
-from .embed import Embed
-from .matrices import CCM_Matrix, CrossMap_Matrix, EmbedDim_Columns
-from .multiview import Multiview
-from .plots import PlotCoeff, PlotObsPred
-from .sample_data import sampleData
-from .simplex import Simplex
-from .skill import ComputeError
-from .smap import SMap
-from .surrogates import SurrogateData
-from .sweeps import EmbedDimension, PredictExclusionRadius, PredictInterval, PredictNonlinear
+from .forecast import (
+    EmbedDimension,
+    Multiview,
+    PlotCoeff,
+    PlotObsPred,
+    PredictExclusionRadius,
+    PredictInterval,
+    PredictNonlinear,
+    Simplex,
+    SMap,
+    sampleData,
+)
+from .frames import ComputeError, Embed
+from .maps import CCM, CCM_Matrix, CrossMap_Matrix, EmbedDim_Columns, SurrogateData
 
 __all__ = [
     "CCM",

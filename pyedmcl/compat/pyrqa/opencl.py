@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...device.discover import discover
 from ...device.info import DeviceInfo
+from ...device.select import discover
 from ...errors import InputError
 from .exceptions import (
     DeviceFissionNotSupportedException,

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...recurrence.cells import sum_of
-from ...recurrence.counts import Counts
-from . import lines
+from ...recurrence.counts import Counts, sum_of
+from . import matrix
 from .analysis_type import Cross, Joint
 
 Frequencies = NDArray[np.uint64]
@@ -127,114 +126,114 @@ class RQAResult:
     def recurrence_rate(self) -> float:
         """RR: share of the cells that are recurrent."""
         cells = self.settings.number_of_vectors_x * self.settings.number_of_vectors_y
-        return lines.ratio(self.number_of_recurrence_points, cells)
+        return matrix.ratio(self.number_of_recurrence_points, cells)
 
     # Diagonal lines.
 
     def number_of_diagonal_lines(self, min_length: int) -> int:
         """Diagonal lines of at least a length."""
-        return lines.count(self.diagonal_frequency_distribution, min_length)
+        return matrix.count(self.diagonal_frequency_distribution, min_length)
 
     def number_of_diagonal_lines_points(self, min_length: int) -> int:
         """Cells on such lines."""
-        return lines.points(self.diagonal_frequency_distribution, min_length)
+        return matrix.points(self.diagonal_frequency_distribution, min_length)
 
     @property
     def determinism(self) -> float:
         """DET: share of the cells on diagonal lines that are on long enough ones."""
-        return lines.share(self.diagonal_frequency_distribution, self.min_diagonal_line_length)
+        return matrix.share(self.diagonal_frequency_distribution, self.min_diagonal_line_length)
 
     @property
     def average_diagonal_line(self) -> float:
         """L: mean length of long enough diagonal lines."""
-        return lines.average(self.diagonal_frequency_distribution, self.min_diagonal_line_length)
+        return matrix.average(self.diagonal_frequency_distribution, self.min_diagonal_line_length)
 
     @property
     def longest_diagonal_line(self) -> int:
         """L_max."""
-        return lines.longest(self.diagonal_frequency_distribution)
+        return matrix.longest(self.diagonal_frequency_distribution)
 
     @property
     def divergence(self) -> float:
         """DIV: 1 / L_max."""
-        return lines.ratio(1, self.longest_diagonal_line)
+        return matrix.ratio(1, self.longest_diagonal_line)
 
     @property
     def entropy_diagonal_lines(self) -> float:
         """L_entr: Shannon entropy of the lengths of long enough diagonal lines, in nats."""
-        return lines.entropy(self.diagonal_frequency_distribution, self.min_diagonal_line_length)
+        return matrix.entropy(self.diagonal_frequency_distribution, self.min_diagonal_line_length)
 
     # Vertical lines.
 
     def number_of_vertical_lines(self, min_length: int) -> int:
         """Vertical lines of at least a length."""
-        return lines.count(self.vertical_frequency_distribution, min_length)
+        return matrix.count(self.vertical_frequency_distribution, min_length)
 
     def number_of_vertical_lines_points(self, min_length: int) -> int:
         """Cells on such lines."""
-        return lines.points(self.vertical_frequency_distribution, min_length)
+        return matrix.points(self.vertical_frequency_distribution, min_length)
 
     @property
     def laminarity(self) -> float:
         """LAM: share of the recurrent cells that are on long enough vertical lines."""
-        return lines.share(self.vertical_frequency_distribution, self.min_vertical_line_length)
+        return matrix.share(self.vertical_frequency_distribution, self.min_vertical_line_length)
 
     @property
     def trapping_time(self) -> float:
         """TT: mean length of long enough vertical lines."""
-        return lines.average(self.vertical_frequency_distribution, self.min_vertical_line_length)
+        return matrix.average(self.vertical_frequency_distribution, self.min_vertical_line_length)
 
     @property
     def longest_vertical_line(self) -> int:
         """V_max."""
-        return lines.longest(self.vertical_frequency_distribution)
+        return matrix.longest(self.vertical_frequency_distribution)
 
     @property
     def entropy_vertical_lines(self) -> float:
         """V_entr: as L_entr, of vertical lines."""
-        return lines.entropy(self.vertical_frequency_distribution, self.min_vertical_line_length)
+        return matrix.entropy(self.vertical_frequency_distribution, self.min_vertical_line_length)
 
     # White vertical lines.
 
     def number_of_white_vertical_lines(self, min_length: int) -> int:
         """White vertical lines of at least a length."""
-        return lines.count(self.white_vertical_frequency_distribution, min_length)
+        return matrix.count(self.white_vertical_frequency_distribution, min_length)
 
     def number_of_white_vertical_lines_points(self, min_length: int) -> int:
         """Cells on such lines."""
-        return lines.points(self.white_vertical_frequency_distribution, min_length)
+        return matrix.points(self.white_vertical_frequency_distribution, min_length)
 
     @property
     def average_white_vertical_line(self) -> float:
         """W: mean length of long enough white vertical lines."""
-        return lines.average(self.white_vertical_frequency_distribution, self.min_white_vertical_line_length)
+        return matrix.average(self.white_vertical_frequency_distribution, self.min_white_vertical_line_length)
 
     @property
     def longest_white_vertical_line(self) -> int:
         """W_max."""
-        return lines.longest(self.white_vertical_frequency_distribution)
+        return matrix.longest(self.white_vertical_frequency_distribution)
 
     @property
     def longest_white_vertical_line_inverse(self) -> float:
         """W_div: 1 / W_max."""
-        return lines.ratio(1, self.longest_white_vertical_line)
+        return matrix.ratio(1, self.longest_white_vertical_line)
 
     @property
     def entropy_white_vertical_lines(self) -> float:
         """W_entr: as L_entr, of white vertical lines."""
-        return lines.entropy(self.white_vertical_frequency_distribution, self.min_white_vertical_line_length)
+        return matrix.entropy(self.white_vertical_frequency_distribution, self.min_white_vertical_line_length)
 
     # Ratios.
 
     @property
     def ratio_determinism_recurrence_rate(self) -> float:
         """DET / RR."""
-        return lines.ratio(self.determinism, self.recurrence_rate)
+        return matrix.ratio(self.determinism, self.recurrence_rate)
 
     @property
     def ratio_laminarity_determinism(self) -> float:
         """LAM / DET."""
-        return lines.ratio(self.laminarity, self.determinism)
+        return matrix.ratio(self.laminarity, self.determinism)
 
     # Columns, files, texts.
 
@@ -249,15 +248,15 @@ class RQAResult:
 
     def persist_diagonal_frequency_distribution(self, file_path: Path) -> None:
         """Write a line ``length: number`` for each length."""
-        lines.persist(self.diagonal_frequency_distribution, file_path)
+        matrix.persist(self.diagonal_frequency_distribution, file_path)
 
     def persist_vertical_frequency_distribution(self, file_path: Path) -> None:
         """Write a line ``length: number`` for each length."""
-        lines.persist(self.vertical_frequency_distribution, file_path)
+        matrix.persist(self.vertical_frequency_distribution, file_path)
 
     def persist_white_vertical_frequency_distribution(self, file_path: Path) -> None:
         """Write a line ``length: number`` for each length."""
-        lines.persist(self.white_vertical_frequency_distribution, file_path)
+        matrix.persist(self.white_vertical_frequency_distribution, file_path)
 
     def to_array(self) -> NDArray[np.float64]:
         """Minimum lengths and all measures, in the order in which they are printed."""

@@ -1,30 +1,35 @@
 """What to run to tune and verify each kernel that has something to tune.
 
-A module holds ``PROBLEMS``, instances of :class:`pyedmcl.tuner.problem.TuningProblem`, and is named in :data:`MODULES`.
+A module holds tuples ``..._PROBLEMS`` of instances of :class:`pyedmcl.tuner.problem.TuningProblem`, and is named in
+:data:`MODULES`.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import ModuleType
 
-from ...codegen.spec import KernelSpec
 from ...errors import InputError
 from ...kernels import NAMES, spec
+from ...kernels.kernel_spec import KernelSpec
 from ..problem import TuningProblem
 
-MODULES = (
-    "knn", "lookup", "predict", "skill", "smap", "smap_map", "recurrence", "recurrence_matrices", "ccm",
-    "pruned_order", "searches",
-)  # fmt: skip
+MODULES = ("maps", "recurrence", "search", "smap")
+
+
+def _of(module: ModuleType) -> Iterator[TuningProblem]:
+    for name, problems in vars(module).items():
+        if name.endswith("PROBLEMS"):
+            yield from problems
 
 
 @functools.cache
 def _problems() -> Mapping[str, TuningProblem]:
     modules = (importlib.import_module(f"{__name__}.{name}") for name in MODULES)
-    return {problem.kernel: problem for module in modules for problem in module.PROBLEMS}
+    return {problem.kernel: problem for module in modules for problem in _of(module)}
 
 
 def names() -> tuple[str, ...]:

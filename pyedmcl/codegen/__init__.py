@@ -1,1 +1,0 @@
-"""Kernel texts: specs, rendering, building."""

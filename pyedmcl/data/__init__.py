@@ -1,1 +1,0 @@
-"""What a user holds, as validated, named and conditioned series."""

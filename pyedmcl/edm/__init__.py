@@ -1,1 +1,0 @@
-"""Empirical dynamic modelling: the functions of the field."""

@@ -1,1 +1,0 @@
-"""Series that are like the observed ones by chance, in groups and seasons, and streams of random numbers for them."""

@@ -1,0 +1,1 @@
+"""States of a series, their neighbours, and the choice of E and tau."""

@@ -1,0 +1,1 @@
+"""One series at a time: simplex projection, S-map, skill against one parameter, multiview forecasts."""

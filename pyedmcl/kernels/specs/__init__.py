@@ -1,0 +1,1 @@
+"""One frozen SPEC for each kernel."""

@@ -1,1 +1,0 @@
-"""Neighbour search."""

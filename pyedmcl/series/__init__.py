@@ -1,0 +1,1 @@
+"""Whatever a user holds, as validated, named and scaled series, with their times, groups and fields."""

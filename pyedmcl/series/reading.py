@@ -1,0 +1,316 @@
+"""How a table was read: what was taken for numbers, times and gaps, what is in doubt, and the option that decides."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..arguments import boolean, many, several, some
+from ..call import takes
+from ..errors import InputError, ReadingWarning, shown, warn
+from .arrays import Array
+from .calendar import steps_of
+from .date_forms import months_of_words
+from .number_forms import NumberOptions
+from .times import is_time_name
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """What cannot be known of data, and the user may say.
+
+    Attributes
+    ----------
+    skip_rows : int or frozenset of int
+        So many lines at the top, or the numbers of lines from 1.
+    comment : str
+        Lines that begin so are left out.
+    header : int, False or None
+        Number of the line that holds the names, from 1; False for none; None to find out.
+    time_format : str
+        Form of times: letters of ``datetime.strptime``, "day/month/year" and the like, or "number".
+    names : tuple of str, or None
+    transpose : bool
+    standardize : bool
+        Each series in units of its standard deviation, around 0.
+    numbers : NumberOptions
+        Decimal mark, mark of thousands, codes of gaps.
+    """
+
+    skip_rows: int | frozenset[int] = 0
+    comment: str = ""
+    header: int | bool | None = None
+    time_format: str = ""
+    names: tuple[str, ...] | None = None
+    transpose: bool = False
+    standardize: bool = False
+    numbers: NumberOptions = field(default_factory=NumberOptions)
+
+    @property
+    def of_text(self) -> list[str]:
+        """Options that were given and that only a table of text can follow."""
+        return [name for name, given in (
+            ("skip_rows", self.skip_rows), ("comment", self.comment), ("header", self.header is not None),
+        ) if given]  # fmt: skip
+
+    def leaves_out(self, number: int) -> bool:
+        """Whether a line, counted from 1, is to be left out."""
+        return number <= self.skip_rows if isinstance(self.skip_rows, int) else number in self.skip_rows
+
+
+NOTHING_SAID = ReadingOptions()
+
+
+def reading_options(
+    *, skip_rows: Any = 0, comment: Any = None, missing: Any = (), decimal: Any = None, thousands: Any = None,
+    header: Any = None, time_format: Any = None, names: Any = None, transpose: Any = False, standardize: Any = False,
+) -> ReadingOptions:  # fmt: skip
+    """Options as a user gives them, checked.
+
+    Raises
+    ------
+    InputError
+        One of them is not what it should be.
+    """
+    for name, value in (("comment", comment), ("decimal", decimal), ("thousands", thousands),
+                        ("time_format", time_format)):  # fmt: skip
+        if value is not None and (not isinstance(value, str) or not value):
+            raise InputError(f"{name}={shown(value)}: a text is needed")
+    codes = several("missing", missing.split(",") if isinstance(missing, str) else missing)
+    if not all(isinstance(code, (str, int, float, np.integer, np.floating)) for code in codes):
+        raise InputError(f"missing={shown(missing)}: texts or numbers that stand for a missing value are needed")
+    return ReadingOptions(
+        _lines("skip_rows", skip_rows), comment or "", _header(header), time_format or "", _names(names),
+        boolean("transpose", transpose), boolean("standardize", standardize),
+        NumberOptions(decimal or "", thousands or "", tuple(str(code).strip() for code in codes)),
+    )  # fmt: skip
+
+
+def _lines(name: str, value: Any) -> int | frozenset[int]:
+    """How many lines at the top, or which lines: 3, [4, 7], "3", "4,7", "4:7" (both ends)."""
+    try:
+        if isinstance(value, str):
+            text = value.strip().strip("[]")
+            if text.isdigit() and not value.strip().startswith("["):
+                return int(text)
+            numbers: set[int] = set()
+            for part in text.split(","):
+                first, _, last = part.partition(":")
+                numbers |= set(range(int(first), int(last or first) + 1))
+        elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            if value < 0:
+                raise ValueError
+            return int(value)
+        else:
+            numbers = {int(item) for item in value}
+        if not numbers or min(numbers) < 1:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name}={shown(value)}: how many lines at the top are left out, or the numbers of lines such as [4, 7] "
+            "or '4:7', counted from 1"
+        ) from None
+    return frozenset(numbers)
+
+
+def _header(value: Any) -> int | bool | None:
+    if isinstance(value, str) and value.strip().lower() in ("none", "no", "false", "0"):
+        return False
+    if isinstance(value, str) and value.strip().isdigit():
+        value = int(value)
+    if value is None or value is False:
+        return value
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
+        return int(value)
+    raise InputError(
+        f"header={shown(value)}: the number of the line that holds the names, counted from 1, or False where none does"
+    )
+
+
+def _names(value: Any) -> tuple[str, ...] | None:
+    """Names of series: a sequence, or a file of text with one in each line or all in one."""
+    if value is None:
+        return None
+    if isinstance(value, (str, os.PathLike)):
+        path = os.fspath(value)
+        try:
+            with open(path, encoding="utf-8-sig") as file:
+                lines = [line.strip() for line in file if line.strip()]
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"names={shown(value)}: cannot be read as a file of names ({error})") from None
+        separator = next((mark for mark in "\t;," if len(lines) == 1 and mark in lines[0]), None)
+        listed = lines[0].split(separator) if separator else lines
+    else:
+        listed = several("names", value)
+    if not listed or not all(isinstance(name, (str, int, np.integer)) for name in listed):
+        raise InputError(f"names={shown(value)}: a name for each series is needed, or a file of them")
+    return tuple(str(name).strip().strip('"') for name in listed)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data were read: what is certain of them, and what was inferred.
+
+    Attributes
+    ----------
+    source : str
+        A file, or the kind of an object.
+    rows, columns : int
+        Size of the table that was read.
+    series : tuple of str
+    time : str
+        Where times come from, their form, first and last, and their step; empty for none.
+    layout : str
+        Encoding, separator, decimal mark and names of a text; empty for other data.
+    passed_over : tuple of str
+        Lines of a text that are no rows, and why.
+    left_out : dict of str to str
+        Columns that are no series, and why.
+    inferred : tuple of str
+        Sentences on what was taken in one of several ways.
+
+    Examples
+    --------
+    >>> from pyedmcl.files import read_series
+    >>> table = {"date": ["2001-01", "2001-02", "2001-03"], "catch": [3.0, 4.0, 2.0]}
+    >>> series = read_series(table)
+    >>> print(series.reading)
+    dict: 3 rows, 2 columns; series 'catch'
+    time: 'date', year-month, 2001-01-01 to 2001-03-01, a row every month
+    """
+
+    source: str
+    rows: int
+    columns: int
+    series: tuple[str, ...]
+    time: str = ""
+    layout: str = ""
+    passed_over: tuple[str, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
+    inferred: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.source}: {self._size()}", *self.parts()])
+
+    def _size(self) -> str:
+        return f"{many(self.rows, 'row')}, {many(self.columns, 'column')}; series {some(self.series)}"
+
+    def parts(self) -> list[str]:
+        """What was found, a line each."""
+        left_out = ", ".join(f"{name!r} ({why})" for name, why in self.left_out.items())
+        return [f"{head}: {text}" for head, text in (
+            ("time", self.time), ("text", self.layout), ("passed over", "; ".join(self.passed_over)),
+            ("left out", left_out),
+        ) if text] + list(self.inferred)  # fmt: skip
+
+    def described(self) -> dict[str, Any]:
+        """As plain data, for the provenance of a result."""
+        return {
+            "source": self.source, "rows": self.rows, "columns": self.columns, "series": list(self.series[:32]),
+            "time": self.time or None, "layout": self.layout or None, "passed_over": list(self.passed_over),
+            "left_out": self.left_out, "inferred": list(self.inferred),
+        }  # fmt: skip
+
+    def told(self, *sentences: str) -> Reading:
+        """The same, with sentences on what was inferred, of which each warns."""
+        for sentence in sentences:
+            warn(sentence, ReadingWarning)
+        return replace(self, inferred=(*self.inferred, *sentences))
+
+
+def time_in_words(names: Sequence[object], form: str, values: Array) -> str:
+    """A phrase on times: their columns, their form, from when to when, and their usual step."""
+    from .calendar import moment
+
+    columns = " + ".join(repr(str(name)) for name in names) or "the index"
+    ends = f"{moment(values[0])} to {moment(values[-1])}" if len(values) else ""
+    return ", ".join(part for part in (columns, form, ends, step_in_words(values)) if part)
+
+
+def step_in_words(values: Array) -> str:
+    """How far rows are apart; empty where that differs."""
+    from .calendar import usual_step
+
+    steps = steps_of(values)
+    step = usual_step(values) if steps is not None and steps.even else None
+    return "" if step is None else f"a row every {step}"
+
+
+# What makes series doubtful at a glance: codes of gaps among values, and names that are times.
+
+
+_FAR = 3  # spans of all other values between them and a code
+_NINES = {9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0,
+          2147483647.0, 2147483648.0}  # fmt: skip
+_FILLED = 1e19  # values of this size and more are what formats fill gaps with
+_LEAST_WIDE = 6
+_NUMBERED = re.compile(r"(.*?)[ _.]?(\d+(?:\.\d+)?)$")
+_TIME_POINTS = frozenset("ct zt h hr hour d day w wk week m month yr year time".split())  # noqa: SIM905
+
+
+def gap_codes(
+    values: Array, names: Sequence[str], ends: tuple[Array, Array] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Names of series that hold a number such as -9999 for gaps, far from all other values, and what it is.
+
+    Parameters
+    ----------
+    values : ndarray (n_steps, n_series)
+    names : sequence of str
+    ends : (ndarray, ndarray), optional
+        Least and largest value of each series, NaN where it has gaps, if they are known.
+    """
+    low, high = ends if ends is not None else (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))
+    unknown = np.flatnonzero(np.isnan(low))
+    if len(unknown) and ends is not None:
+        low, high = low.copy(), high.copy()
+        for i in unknown.tolist():
+            low[i], high[i] = np.fmin.reduce(values[:, i]), np.fmax.reduce(values[:, i])
+    for end in (low, high):
+        likely: list[int] = np.flatnonzero(is_code(end)).tolist()
+        for i in likely:
+            column = values[:, i]
+            different, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+            if len(different) < 3:
+                continue
+            code, others = float(end[i]), different[1:] if end is low else different[:-1]
+            if abs(code) >= _FILLED and float(np.abs(others).max()) >= _FILLED:
+                continue  # all are so large
+            far = float(np.abs(others - code).min()) > _FAR * float(np.ptp(others))
+            if far or (code <= -99 and float(others.min()) >= 0):
+                cure = f"say missing={code:g}" if takes("missing") else "make them NaN"
+                yield names[i], (
+                    f"{code:g} occurs {many(int(counts[0 if end is low else -1]), 'time')} beside values of "
+                    f"{others[0]:g} to {others[-1]:g}, and stands for a gap in many files. If it does, {cure}"
+                )
+
+
+def is_code(values: Array) -> Array:
+    """Which numbers are codes of gaps in many files, such as 999.9 or 1e20."""
+    size = np.abs(values.astype(np.float64))
+    return np.isin(np.round(size, 4), list(_NINES)) | (size >= _FILLED)
+
+
+def wide_names(names: Sequence[str]) -> str:
+    """What names of series are, where they are points in time: a table whose rows may be the series; else empty."""
+    if len(names) < _LEAST_WIDE:
+        return ""
+    shown = f"the columns {names[0]!r}, {names[1]!r}, ... {names[-1]!r} are named like points in time"
+    if months_of_words(names) is not None:
+        return shown
+    matches = [_NUMBERED.match(name.strip()) for name in names]
+    if any(match is None for match in matches):
+        return ""
+    parts = [(match[1].strip().lower(), float(match[2])) for match in matches if match is not None]
+    prefixes = {prefix for prefix, _ in parts}
+    numbers = np.array([number for _, number in parts])
+    if len(prefixes) != 1 or not (np.diff(numbers) > 0).all():
+        return ""
+    prefix = prefixes.pop()
+    years = prefix in ("", "x", "y", "yr", "year") and numbers.min() >= 1500 and numbers.max() <= 2200
+    return shown if years or prefix in _TIME_POINTS or (prefix and is_time_name(prefix) and len(prefix) > 1) else ""

@@ -1,0 +1,417 @@
+"""Tests of what was found: p-values by counting, false discovery rates, sequential tests, and whether skill grows with
+the library.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, warn
+
+# P-values by counting: how many surrogates do as well as what was observed.
+
+
+Doubles = NDArray[np.float64]
+
+
+def counts(observed: Any, surrogates: Doubles) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Surrogates at least as large, and those that have a value, along the last axis; 0 where ``observed`` has none."""
+    observed = np.asarray(observed, np.float64)
+    present = np.isfinite(surrogates) & np.isfinite(observed)[..., None]
+    with np.errstate(invalid="ignore"):
+        reached = (present & (surrogates >= observed[..., None])).sum(axis=-1)
+    return reached, present.sum(axis=-1)
+
+
+def p_values(reached: Any, n: Any) -> Doubles:
+    """(1 + ``reached``) / (1 + ``n``), NaN where n is 0."""
+    return np.where(np.asarray(n) > 0, (1.0 + np.asarray(reached)) / (1.0 + np.asarray(n)), np.nan)
+
+
+def smallest_p(n: int) -> float:
+    """The p-value of what none of ``n`` surrogates reaches."""
+    return 1 / (n + 1)
+
+
+def reached_of(p_value: Any, n: Any) -> NDArray[np.int_]:
+    """How many of ``n`` surrogates did as well, given :func:`p_values`; 0 where these are NaN."""
+    made = np.isfinite(p_value)
+    return np.where(made, np.rint(np.where(made, p_value, 1.0) * (1 + np.asarray(n))) - 1, 0).astype(np.int64)
+
+
+def exceedance(observed: Any, surrogates: Doubles) -> Doubles:
+    """(1 + surrogates at least as large) / (1 + surrogates) along the last axis; undefined surrogates do not count.
+
+    NaN where ``observed`` is, or where no surrogate has a value.
+    """
+    return p_values(*counts(observed, surrogates))
+
+
+# From the p-values of many tests to false discovery rates.
+
+
+#: A rate within _ROUNDINGS roundings of a number of _DIGITS digits is that number.
+_ROUNDINGS, _DIGITS = 4, 9
+
+
+def false_discovery(p_values: Any) -> Doubles:
+    """Smallest false discovery rate at which each test would be called significant, NaN where there is no p-value.
+
+    Benjamini and Hochberg, J. R. Stat. Soc. B 57, 289 (1995).
+
+    Parameters
+    ----------
+    p_values : array_like
+        Of any shape, from 0 to 1; NaN for tests that were not made.
+
+    Returns
+    -------
+    ndarray of float64
+        Of the same shape.
+
+    Raises
+    ------
+    InputError
+        A value is no probability.
+
+    See Also
+    --------
+    xmap_significance : p-values of all pairs.
+
+    Notes
+    -----
+    Cost: sorts the p-values.
+
+    A test is significant at a rate if its value here is at most that rate: compare by ``<=``. What the arithmetic makes
+    of 3 p-values of 1 / 40 among 6 is a rounding above 0.05; such values are set to the short number that they stand
+    for, so that this comparison needs no tolerance.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> pyedmcl.false_discovery([0.01, 0.02, 0.5]).tolist()
+    [0.03, 0.03, 0.5]
+    """
+    p = _probabilities(p_values)
+    present = ~np.isnan(p)
+    tested = p[present]
+    order = np.argsort(tested, kind="stable")
+    scaled = tested[order] * len(tested) / np.arange(1, len(tested) + 1)
+    adjusted = np.empty_like(scaled)
+    adjusted[order] = _short(np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0))
+    out = np.full(p.shape, np.nan)
+    out[present] = adjusted
+    return out
+
+
+def _short(rates: Doubles) -> Doubles:
+    """Rates, of which those that differ by rounding only from a decimal number of few digits are that number."""
+    with np.errstate(divide="ignore"):
+        digits = _DIGITS - 1 - np.floor(np.log10(rates))
+    size = 10.0 ** np.clip(np.nan_to_num(digits, posinf=0.0), 0, 22)  # powers of ten that are exact
+    decimal = np.rint(rates * size) / size
+    return np.where(np.abs(rates - decimal) <= _ROUNDINGS * np.spacing(decimal), decimal, rates)
+
+
+def _probabilities(p_values: Any) -> Doubles:
+    """An array of numbers from 0 to 1, NaN where there is none or it is masked."""
+    wrong = "p_values: numbers from 0 to 1, or NaN, are needed"
+    try:
+        values = np.ma.asanyarray(p_values) if isinstance(p_values, np.ma.MaskedArray) else np.asarray(p_values)
+    except Exception as cause:  # whatever the object's own methods raise
+        raise InputError(f"{wrong}: {cause}") from cause
+    if values.dtype.kind not in "fiuO":  # a complex one would lose a part without a word
+        raise InputError(f"{wrong}, not {values.dtype.name}")
+    try:
+        p: Doubles = np.ma.filled(values.astype(np.float64), np.nan)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise InputError(f"{wrong}: {cause}") from cause
+    outside = p[(p < 0) | (p > 1)]
+    if outside.size:
+        raise InputError(f"{wrong}; there is {outside[0]:g}")
+    return p
+
+
+# Sequential Monte Carlo tests of many hypotheses: surrogates are drawn only where a decision is still open.
+#
+# After n surrogates, k of which do as well as what was observed, the true p-value lies within bounds that hold for all
+# n at once but for a chance of EPSILON (Robbins, Ann. Math. Stat. 41, 1397, 1970; Lai, Ann. Stat. 4, 265, 1976). A pair
+# is decided where the procedure of Benjamini and Hochberg says the same for any p-values within the bounds (Gandy and
+# Hahn, Scand. J. Stat. 41, 1083, 2014).
+
+
+Counts = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+#: Chance, for each test, that bounds miss the true p-value at any time.
+EPSILON = 1e-3
+#: Surrogates of the first round. Each later round adds half of what is there.
+FIRST = 39
+#: A single test may take this many times the budget, which is meant for the mean of all tests: more where no surrogate
+#: has done as well as what was observed, so that the p-value says nothing yet but how many surrogates there are.
+MOST_TIMES, MOST_TIMES_UNREACHED = 5, 50
+_MOST_NUMBERS = 1 << 27  # of the surrogates of one target in one round
+_BISECTIONS = 50
+
+
+def bounds(reached: Counts, n: Counts) -> tuple[Doubles, Doubles]:
+    """Lower and upper bounds of p-values of which ``reached`` of ``n`` surrogates did as well; 0 and 1 where n is 0."""
+    shape = np.shape(reached)
+    base = int(np.max(n, initial=0)) + 1
+    numbers, place = np.unique(np.ravel(reached).astype(np.int64) * base + np.ravel(n), return_inverse=True)
+    pairs = np.divmod(numbers, base)  # each pair of counts once: there are few of many tests
+    k, n_of = (each.astype(np.float64) for each in pairs)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, base)))])  # of factorials
+    choices = logs[pairs[1]] - logs[pairs[0]] - logs[pairs[1] - pairs[0]]
+    limit = math.log(EPSILON) - np.log(n_of + 1) - choices
+
+    def inside(p: Doubles) -> Mask:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            likely = np.where(k > 0, k * np.log(p), 0.0) + np.where(k < n_of, (n_of - k) * np.log1p(-p), 0.0)
+        return np.asarray(likely > limit)
+
+    mode = k / np.maximum(n_of, 1)
+    sides = []
+    for end in (0.0, 1.0):  # each bound lies between the most likely p-value and an end
+        near, far = mode.copy(), np.full_like(mode, end)
+        for _ in range(_BISECTIONS):
+            middle = (near + far) / 2
+            ok = inside(middle)
+            near, far = np.where(ok, middle, near), np.where(ok, far, middle)
+        sides.append(np.where(n_of > 0, far, end)[place.reshape(-1)].reshape(shape))
+    return sides[0], sides[1]
+
+
+def still_open(lower: Doubles, upper: Doubles, rate: float) -> Mask:
+    """Which tests may yet be significant at a false discovery rate or not; NaN for tests that are not made."""
+    with np.errstate(invalid="ignore"):
+        surely, possibly = false_discovery(upper) <= rate, false_discovery(lower) <= rate
+    return np.asarray(possibly & ~surely)
+
+
+class SequentialTests:
+    """Counts of many tests, and what is to be drawn next.
+
+    Parameters
+    ----------
+    rate : float
+        The false discovery rate at which tests are decided.
+    budget : int
+        Surrogates of a test, as a mean over all tests; 0 where no more are to be drawn.
+    drawn : int
+        Surrogates that each test has had.
+    reached, n : ndarray of int
+        Those that did as well as what was observed, and those that have a value; a test with none is not made.
+
+    Attributes
+    ----------
+    reached, n : ndarray of int
+        As above, with all that was added.
+    drawn : int
+        Surrogates that each open test has had: the number of the next one.
+    open : ndarray of bool
+        Tests that are not decided yet and may get more surrogates.
+    """
+
+    def __init__(self, rate: float, budget: int, drawn: int, reached: Counts, n: Counts) -> None:
+        self.reached, self.n, self.drawn = reached, n, drawn
+        self._rate, self._budget, self._made = rate, budget, n > 0
+        self._lower, self._upper = np.zeros(n.shape), np.ones(n.shape)
+        self.open = self._made
+        if budget:
+            self._decide()
+
+    def add(self, drawn: int, reached: Counts, n: Counts) -> None:
+        """Count ``drawn`` more surrogates of the open tests, ``n`` of which have a value."""
+        self.reached, self.n = self.reached + np.where(self.open, reached, 0), self.n + np.where(self.open, n, 0)
+        self.drawn += drawn
+        self._decide()
+
+    def _decide(self) -> None:
+        lower, upper = bounds(self.reached, self.n)
+        # What was once ruled out stays so: a test that is decided is not opened again.
+        self._lower, self._upper = np.maximum(self._lower, lower), np.minimum(self._upper, upper)
+        made = [np.where(self._made, side, np.nan) for side in (self._lower, self._upper)]
+        self.open = self.open & still_open(made[0], made[1], self._rate)
+        if self.drawn >= MOST_TIMES * self._budget:
+            self.open &= self.reached == 0
+
+    def step(self, n_steps: int) -> int:
+        """How many surrogates of series of ``n_steps`` rows the open tests get next; 0 if all is decided or spent."""
+        waiting = int(self.open.sum())
+        if not waiting or not self._budget:
+            return 0
+        left = self._budget * int(self._made.sum()) - int(self.n.sum())
+        most = max(min(_MOST_NUMBERS // n_steps, 4096), 1)
+        half_again = max(self.drawn // 2, 1)
+        times = MOST_TIMES if self.drawn < MOST_TIMES * self._budget else MOST_TIMES_UNREACHED
+        return max(min(half_again, most, left // waiting, times * self._budget - self.drawn), 0)
+
+
+def decided(p_value: Doubles, n: Counts, rate: float) -> Mask:
+    """Which of the tests that were made would be called the same at ``rate`` with ever more surrogates.
+
+    Parameters
+    ----------
+    p_value : ndarray of float64
+        (1 + reached) / (1 + n), NaN for tests that were not made.
+    n : ndarray of int
+    rate : float
+    """
+    made = np.isfinite(p_value)
+    lower, upper = (np.where(made, side, np.nan) for side in bounds(reached_of(p_value, n), n))
+    return np.asarray(made & ~still_open(lower, upper, rate))
+
+
+def tell_reach(p_value: Doubles, n: int, rate: float) -> None:
+    """Warn where n is too small for any test to pass at ``rate``, although more surrogates might tell.
+
+    Parameters
+    ----------
+    p_value : ndarray of float64
+        NaN for tests that were not made.
+    n : int
+        Most surrogates of a test.
+    rate : float
+    """
+    made = p_value[np.isfinite(p_value)]
+    smallest = smallest_p(n)
+    lowest = int((made <= smallest * (1 + 1e-9)).sum())
+    if not lowest or bool((false_discovery(made) <= rate).any()):
+        return
+    needed = math.ceil(made.size * smallest / rate - 1e-9)
+    can = "none can pass" if needed > made.size else f"any can pass only if {needed:,} have that p-value; {lowest:,} do"
+    warn(
+        f"nothing is significant because n={n:,} surrogates are too few: no p-value is below {smallest:.3g}, and of "
+        f"{made.size:,} directions at a false discovery rate of {rate:g} {can}. Take n='auto', or a larger n"
+    )
+
+
+# Does cross-map skill grow with the library? Tests of a trend, and of the gain from the smallest to the largest.
+
+
+_EXACT = 40  # library sizes up to which the distribution of Kendall's S is counted out
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Tests of one direction; skill that converges has a rising trend *and* a gain.
+
+    Attributes
+    ----------
+    tau : float
+        Kendall's tau-b of mean skill against library size.
+    p_value : float
+        Chance of a trend as rising as this if sizes were samples of their own (one-sided Mann-Kendall test: exact
+        without ties, else by the normal approximation with its correction for ties). They share one series, so that it
+        holds no level: it is 0.05 or less for a quarter to a half of pairs without any link. It says how steadily
+        skill rises, and :func:`pyedmcl.ccm_significance` has a test (``p_gain``). NaN for fewer than 3 sizes.
+    gain : float
+        Mean skill at the largest library less that at the smallest.
+    p_gain : float
+        One-sided p-value of the gain from Fisher's z of both, for ``n`` predicted rows taken as independent. Rows of a
+        time series are not, and up to a fifth of pairs without a link have 0.05 or less: see ``p_gain`` of
+        :func:`pyedmcl.ccm_significance`.
+    overlap : float
+        Share of the samples of the smallest library that do as well as the median of the largest.
+    """
+
+    tau: float
+    p_value: float
+    gain: float
+    p_gain: float
+    overlap: float
+
+
+def convergence(rho: NDArray[np.float64], lib_sizes: NDArray[np.int_], n: int) -> Convergence:
+    """Tests of convergence.
+
+    Parameters
+    ----------
+    rho : ndarray (n_sizes, samples)
+    lib_sizes : ndarray of int (n_sizes,)
+    n : int
+        Predicted rows.
+    """
+    order = np.argsort(lib_sizes)
+    mean = means(rho[order])
+    tau, p_value = kendall(mean)
+    low, high = float(mean[0]), float(mean[-1])
+    with np.errstate(invalid="ignore"):
+        z = (np.arctanh(np.clip(high, -1, 1)) - np.arctanh(np.clip(low, -1, 1))) / math.sqrt(2 / max(n - 3, 1))
+    p_gain = float("nan") if not np.isfinite(high - low) else upper_tail(float(z))
+    first, last = rho[order[0]], rho[order[-1]]
+    first, last = first[np.isfinite(first)], last[np.isfinite(last)]
+    overlap = float((first >= np.median(last)).mean()) if first.size and last.size else float("nan")
+    return Convergence(tau, p_value, high - low, p_gain, overlap)
+
+
+def means(rho: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means over the samples that have a skill, along the last axis; NaN where none has."""
+    present = np.isfinite(rho)
+    with np.errstate(invalid="ignore"):
+        out: NDArray[np.float64] = np.where(present, rho, 0.0).sum(axis=-1) / present.sum(axis=-1)
+    return out
+
+
+def kendall(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Kendall's tau-b of a sequence against its order, and the one-sided p-value of its rise; see :class:`Convergence`.
+
+    Kendall, Biometrika 30, 81 (1938); Mann, Econometrica 13, 245 (1945).
+    """
+    values = values[np.isfinite(values)]
+    n = len(values)
+    if n < 3:
+        return float("nan"), float("nan")
+    signs = np.sign(values[None, :] - values[:, None])[np.triu_indices(n, 1)]
+    s, pairs = int(signs.sum()), n * (n - 1) // 2
+    _, ties = np.unique(values, return_counts=True)
+    tied = int((ties * (ties - 1) // 2).sum())
+    tau = s / math.sqrt(pairs * (pairs - tied)) if tied < pairs else float("nan")
+    if tied == 0 and n <= _EXACT:
+        discordant = (pairs - s) // 2
+        counts = _inversions(n)
+        return tau, float(sum(counts[: discordant + 1]) / math.factorial(n))
+    variance = (n * (n - 1) * (2 * n + 5) - int((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
+    if variance == 0:
+        return tau, float("nan")
+    return tau, upper_tail((s - np.sign(s)) / math.sqrt(variance))
+
+
+def kendall_columns(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """:func:`kendall` of each column of finite values (n, m): tau and p-values, each (m,)."""
+    n = len(values)
+    signs = np.zeros(values.shape[1], np.int64)
+    for later in range(1, n):
+        signs += np.sign(values[later] - values[:later]).sum(axis=0).astype(np.int64)
+    ordered = np.sort(values, axis=0)
+    ties = np.packbits(ordered[1:] == ordered[:-1], axis=0)
+    # The test looks at these two only, and few of them occur.
+    _, first, which = np.unique(np.vstack([signs, ties]), axis=1, return_index=True, return_inverse=True)
+    tests = np.array([kendall(values[:, column]) for column in first]).reshape(-1, 2)
+    tau, p_value = tests[which.ravel()].T
+    return tau, p_value
+
+
+@lru_cache(maxsize=_EXACT + 1)
+def _inversions(n: int) -> tuple[int, ...]:
+    """How many orders of n things have 0, 1, 2, ... pairs the wrong way round."""
+    counts = [1]
+    for size in range(2, n + 1):
+        longer = [0] * (len(counts) + size - 1)
+        for i, count in enumerate(counts):
+            for more in range(size):
+                longer[i + more] += count
+        counts = longer
+    return tuple(counts)
+
+
+def upper_tail(z: Any) -> float:
+    """Chance that a standard normal number exceeds z."""
+    return 0.5 * math.erfc(float(z) / math.sqrt(2))
