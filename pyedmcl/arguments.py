@@ -44,12 +44,10 @@ def integer(
     ----------
     name : str
         Of the argument.
-    value : object
     least : int, optional
         ``-LARGEST`` by default.
     meaning, hint : str
         What the message says the argument is, and at its end.
-    most : int
     """
     number: int | None = None
     if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
@@ -157,13 +155,7 @@ def folder(name: str, path: Any) -> Any:
 
 
 def room(name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
-    """An array for a result whose size ``name`` decides.
-
-    Raises
-    ------
-    InputError
-        This machine has not that much memory.
-    """
+    """An array for a result whose size ``name`` decides."""
     needed, available = np.dtype(dtype).itemsize * math.prod(shape), _host_bytes()
     if needed <= available:
         try:
@@ -208,11 +200,6 @@ def select(
     labels: Sequence[object], columns: Sequence[str | int] | str | int | None, what: str, argument: str = "columns"
 ) -> list[int]:
     """Positions of ``columns`` among ``labels``; all of them for None. Errors call them by the caller's ``argument``.
-
-    Raises
-    ------
-    InputError
-        If a column is not there (the message lists some that are), named twice, or none is named.
     """
     if columns is None:
         return list(range(len(labels)))

@@ -49,13 +49,7 @@ def write_failure(what: str, advice: str, error: OSError) -> StoreWriteError:
 
 @contextlib.contextmanager
 def explained(what: str, advice: str) -> Iterator[None]:
-    """What the system refuses within is told as :func:`write_failure` says it; errors of ours pass as they are.
-
-    Raises
-    ------
-    StoreWriteError
-        In place of an OSError.
-    """
+    """What the system refuses within is told as :func:`write_failure` says it; errors of ours pass as they are."""
     try:
         yield
     except OSError as error:
@@ -72,15 +66,7 @@ def kind_of(mode: int) -> str | None:
 
 
 def open_plain(path: Path) -> int:
-    """Open a file of ours to read. A link is not followed, and nobody is waited for at the other end of a pipe.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is nothing.
-    OSError
-        It is no file, or cannot be read.
-    """
+    """Open a file of ours to read. A link is not followed, and nobody is waited for at the other end of a pipe."""
     try:
         descriptor = os.open(path, _PLAIN)
     except OSError as error:
@@ -205,11 +191,6 @@ def draft(path: Path) -> Iterator[IO[bytes]]:
     ------
     binary file
         For writing and reading.
-
-    Raises
-    ------
-    OSError
-        As the system gives it; ``path`` is as before.
     """
     _require_replaceable(path)
     # The same folder: os.replace is atomic within one file system only.
@@ -249,11 +230,6 @@ def write_new(path: Path, data: bytes) -> bool:
     -------
     bool
         Whether it was written; False where it was there.
-
-    Raises
-    ------
-    OSError
-        As the system gives it.
     """
     temporary = path.with_name(temporary_name(path.name))
     descriptor = os.open(temporary, _NEW, 0o666)
@@ -282,13 +258,7 @@ def write_new(path: Path, data: bytes) -> bool:
 
 
 def path_of(path: Any, name: str = "path") -> Path:
-    """``path`` as a Path.
-
-    Raises
-    ------
-    InputError
-        It cannot name a file: another type, no text at all, a NUL, a name longer than the file system takes.
-    """
+    """``path`` as a Path."""
     place = _path_of(path, name)
     try:
         os.lstat(place)
@@ -320,16 +290,10 @@ def output_path(path: Any, suffixes: Sequence[str] = (), what: str = "a file") -
 
     Parameters
     ----------
-    path : path
     suffixes : sequence of str
         Small letters, each with its dot; any where there are none.
     what : str
         Is written there, for messages.
-
-    Raises
-    ------
-    OutputError
-        Another suffix, a folder that is not there, a folder of that name, a name too long for the file system.
     """
     file = _path_of(path, "path")
     if suffixes and file.suffix.lower() not in suffixes:
@@ -352,27 +316,13 @@ def output_path(path: Any, suffixes: Sequence[str] = (), what: str = "a file") -
 
 @contextmanager
 def writing(path: Path, what: str = "the file") -> Iterator[IO[bytes]]:
-    """As :func:`draft`, with errors of ours.
-
-    Raises
-    ------
-    StoreWriteError, shown
-        The file cannot be written; one that was there is as before.
-    """
+    """As :func:`draft`, with errors of ours."""
     with explained(f"{path}: {what} could not be written", _AGAIN), draft(path) as handle:
         yield handle
 
 
 def stored_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A member of an archive of ours, none of which is compressed: it takes no more memory than the file has bytes.
-
-    Raises
-    ------
-    KeyError
-        There is none of that name.
-    BadZipFile
-        It is compressed, or damaged.
-    """
+    """A member of an archive of ours, none of which is compressed: it takes no more memory than the file has bytes."""
     member = archive.getinfo(name)
     if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
         raise zipfile.BadZipFile(f"{name} is compressed, which pyedmcl never does")
@@ -383,13 +333,7 @@ def stored_member(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def array_of(data: bytes) -> NDArray[Any]:
-    """An array from the bytes of an .npy file, which hold exactly what its head says.
-
-    Raises
-    ------
-    ValueError
-        They hold less or more, or objects of Python.
-    """
+    """An array from the bytes of an .npy file, which hold exactly what its head says."""
     import numpy as np
     from numpy.lib import format as npy
 

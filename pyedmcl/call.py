@@ -27,25 +27,16 @@ _OMITTED = ("progress", "client", "device", "tune")  # what decides no answer, o
 
 @dataclass
 class Call:
-    """A public function at work.
-
-    Attributes
-    ----------
-    function : str
-    arguments : dict
-        What was given, as far as it is numbers, texts or a few of them.
-    data : dict of str to callable
-        Name of an argument to what describes its data.
-    seed : int or None
-        The seed that was given or drawn.
-    parameters : tuple of str
-        Names of all arguments that the function has.
-    """
+    """A public function at work."""
 
     function: str
+    # What was given, as far as it is numbers, texts or a few of them.
     arguments: dict[str, Any]
+    # Name of an argument to what describes its data.
     data: dict[str, Callable[[], dict[str, Any]]] = field(default_factory=dict)
+    # The seed that was given or drawn.
     seed: int | None = None
+    # Names of all arguments that the function has.
     parameters: tuple[str, ...] = ()
 
     def described(self) -> dict[str, Any]:

@@ -46,25 +46,20 @@ class Config:
 
     Attributes
     ----------
-    device : str or None
-        ``PYEDMCL_DEVICE``: which device to use where the caller names none.
-    memory_fraction : float
-        ``PYEDMCL_MEMORY_FRACTION``: share of the device's memory that may be used, in (0, 1].
-    memory_limit : int or None
-        ``PYEDMCL_MEMORY_LIMIT``: upper bound of device memory in bytes.
-    tune : str
-        ``PYEDMCL_TUNE``: which tuned parameters are used where the caller does not say, one of :data:`TUNE_MODES`.
-    claim_lifetime : float
-        ``PYEDMCL_CLAIM_LIFETIME``: seconds after which a process that shares a folder and gives no sign of life
-        counts as gone.
     cache_dir, data_dir : pathlib.Path
         ``PYEDMCL_CACHE_DIR`` and ``PYEDMCL_DATA_DIR``, else the platform's usual folders.
     """
 
+    # ``PYEDMCL_DEVICE``: which device to use where the caller names none.
     device: str | None
+    # ``PYEDMCL_MEMORY_FRACTION``: share of the device's memory that may be used, in (0, 1].
     memory_fraction: float
+    # ``PYEDMCL_MEMORY_LIMIT``: upper bound of device memory in bytes.
     memory_limit: int | None
+    # ``PYEDMCL_TUNE``: which tuned parameters are used where the caller does not say, one of :data:`TUNE_MODES`.
     tune: str = "cached"
+    # ``PYEDMCL_CLAIM_LIFETIME``: seconds after which a process that shares a folder and gives no sign of life counts as
+    # gone.
     claim_lifetime: float = CLAIM_LIFETIME
 
     @property

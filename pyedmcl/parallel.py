@@ -32,12 +32,7 @@ def n_threads(most: int = _MOST) -> int:
 
 
 class KeptThreads:
-    """Threads that begin when they are asked for, and are kept: starting one takes a tenth of a millisecond.
-
-    Parameters
-    ----------
-    n : int
-    """
+    """Threads that begin when they are asked for, and are kept: starting one takes a tenth of a millisecond."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -101,7 +96,6 @@ def side_by_side(work: Callable[[Piece], T], pieces: Sequence[Piece]) -> list[T]
     ----------
     work : callable
         Raises what the caller gets.
-    pieces : sequence
     """
     return _threads.share(work, pieces)
 

@@ -261,8 +261,6 @@ def decided(p_value: Doubles, n: Counts, rate: float) -> Mask:
     ----------
     p_value : ndarray of float64
         (1 + reached) / (1 + n), NaN for tests that were not made.
-    n : ndarray of int
-    rate : float
     """
     made = np.isfinite(p_value)
     lower, upper = (np.where(made, side, np.nan) for side in bounds(reached_of(p_value, n), n))
@@ -278,7 +276,6 @@ def tell_reach(p_value: Doubles, n: int, rate: float) -> None:
         NaN for tests that were not made.
     n : int
         Most surrogates of a test.
-    rate : float
     """
     made = p_value[np.isfinite(p_value)]
     smallest = smallest_p(n)
@@ -301,31 +298,22 @@ _EXACT = 40  # library sizes up to which the distribution of Kendall's S is coun
 
 @dataclass(frozen=True)
 class Convergence:
-    """Tests of one direction; skill that converges has a rising trend *and* a gain.
+    """Tests of one direction; skill that converges has a rising trend *and* a gain."""
 
-    Attributes
-    ----------
-    tau : float
-        Kendall's tau-b of mean skill against library size.
-    p_value : float
-        Chance of a trend as rising as this if sizes were samples of their own (one-sided Mann-Kendall test: exact
-        without ties, else by the normal approximation with its correction for ties). They share one series, so that it
-        holds no level: it is 0.05 or less for a quarter to a half of pairs without any link. It says how steadily
-        skill rises, and :func:`pyedmcl.ccm_significance` has a test (``p_gain``). NaN for fewer than 3 sizes.
-    gain : float
-        Mean skill at the largest library less that at the smallest.
-    p_gain : float
-        One-sided p-value of the gain from Fisher's z of both, for ``n`` predicted rows taken as independent. Rows of a
-        time series are not, and up to a fifth of pairs without a link have 0.05 or less: see ``p_gain`` of
-        :func:`pyedmcl.ccm_significance`.
-    overlap : float
-        Share of the samples of the smallest library that do as well as the median of the largest.
-    """
-
+    # Kendall's tau-b of mean skill against library size.
     tau: float
+    # Chance of a trend as rising as this if sizes were samples of their own (one-sided Mann-Kendall test: exact without
+    # ties, else by the normal approximation with its correction for ties). They share one series, so that it holds no
+    # level: it is 0.05 or less for a quarter to a half of pairs without any link. It says how steadily skill rises, and
+    # :func:`pyedmcl.ccm_significance` has a test (``p_gain``). NaN for fewer than 3 sizes.
     p_value: float
+    # Mean skill at the largest library less that at the smallest.
     gain: float
+    # One-sided p-value of the gain from Fisher's z of both, for ``n`` predicted rows taken as independent. Rows of a
+    # time series are not, and up to a fifth of pairs without a link have 0.05 or less: see ``p_gain`` of
+    # :func:`pyedmcl.ccm_significance`.
     p_gain: float
+    # Share of the samples of the smallest library that do as well as the median of the largest.
     overlap: float
 
 

@@ -105,7 +105,6 @@ def drawn_groups(
         Rows that may be drawn, at least ``size`` of them.
     pair : CcmPair
         Its stream, ``size``, ``seed`` and the number of the sample choose the random numbers.
-    size, samples, seed : int
     """
     rows = np.flatnonzero(library_mask)
     rows = rows[np.argsort(code[rows], kind="stable")]
@@ -131,13 +130,7 @@ def drawn_groups(
 def smap_skill(
     engine: SampledSkill, pair: CcmPair, problem: CcmProblem, direction: Direction
 ) -> NDArray[np.float64]:
-    """rho (n_sizes, samples) of a direction, for the same sub-libraries that the nearest neighbours would have.
-
-    Raises
-    ------
-    InputError
-        The device has no double precision, which sums of products need.
-    """
+    """rho (n_sizes, samples) of a direction, for the same sub-libraries that the nearest neighbours would have."""
     require_double(engine.executor)
     if direction.library.series.n_series == 1 and direction.library.E <= MOST_COORDINATES:  # what maps take
         return _mapped(engine, pair, problem, direction)
@@ -175,11 +168,6 @@ def fitted(
     """(number of the size, of the sample, predictions (n,) at the rows of states) of each sub-library, one by one.
 
     NaN where a sub-library leaves fewer rows than a fit has coefficients.
-
-    Raises
-    ------
-    InputError
-        The device has no double precision, which sums of products need.
     """
     executor, p = engine.executor, problem
     require_double(executor)
@@ -258,41 +246,27 @@ SMAP_KERNELS = (
 
 @dataclass(frozen=True)
 class CcmProblem:
-    """Skill of random sub-libraries; rows of the result are directions.
-
-    Attributes
-    ----------
-    directions : tuple of Direction
-    lib_sizes : tuple of int
-        Rows of a sub-library.
-    sample : int
-        Sub-libraries of each size.
-    seed, Tp, exclusion_radius : int
-    search : SearchRequest
-        How neighbours are searched.
-    dtype : str
-        What kernels compute in.
-    theta : float or None
-        Localisation of local linear fits; None where rows are predicted by their neighbours.
-    group_of : ndarray of int (n,) or None
-        Group of each row, where whole groups are drawn.
-    measure : str
-        How predictions are measured.
-    predictions : bool
-        They are a second layer of the result, (directions, sizes, samples, n).
-    """
+    """Skill of random sub-libraries; rows of the result are directions."""
 
     directions: tuple[Direction, ...]
+    # Rows of a sub-library.
     lib_sizes: tuple[int, ...]
+    # Sub-libraries of each size.
     sample: int
     seed: int
     Tp: int
     exclusion_radius: int
+    # How neighbours are searched.
     search: SearchRequest
+    # What kernels compute in.
     dtype: str
+    # Localisation of local linear fits; None where rows are predicted by their neighbours.
     theta: float | None = None
+    # ndarray of int (n,) or None. Group of each row, where whole groups are drawn.
     group_of: NDArray[np.int64] | None = None
+    # How predictions are measured.
     measure: str = "pearson"
+    # They are a second layer of the result, (directions, sizes, samples, n).
     predictions: bool = False
 
     unit: ClassVar[str] = ""  # the engine itself reports
@@ -420,17 +394,10 @@ def windowed_ccm(
     both : Variables
         In their whole length.
     windows : (int, int)
-    knn : int or None
     lib_sizes
         As of :func:`pyedmcl.ccm`; where none are given, they suit the window that has the fewest rows.
     problem : CcmProblem
         Without directions and library sizes.
-    runner : Runner
-
-    Raises
-    ------
-    InputError
-        Windows are longer than the series, or some window has too few rows.
     """
     cut, Tp = windows_of(windows, both.x.series.n_steps), problem.Tp
     try:

@@ -51,13 +51,7 @@ def store_name(size: int) -> str:
 
 
 def sizes_there(path: str | os.PathLike[str]) -> dict[int, Path]:
-    """Library sizes that have a store in a folder, ascending, and where.
-
-    Raises
-    ------
-    StoreForeignError
-        The folder holds other things, or it is none.
-    """
+    """Library sizes that have a store in a folder, ascending, and where."""
     folder = Path(path)
     if not os.path.lexists(folder):
         return {}
@@ -91,7 +85,6 @@ def shared_seed(path: Path, seed: int) -> int:
 
     Parameters
     ----------
-    path : Path
     seed : int
         What this process would take.
     """
@@ -108,13 +101,7 @@ def _essence(manifest: Manifest) -> Any:
 def open_stores(
     path: Path, problem: CcmMatrixProblem, info: DeviceInfo, member: Member | None, *, resume: bool
 ) -> list[XmapStore]:
-    """Stores of all library sizes of a problem on a device, in their order, open for writing.
-
-    Raises
-    ------
-    StoreForeignError, StoreMismatchError, StoreWriteError, StoreError
-        As for :meth:`~pyedmcl.jobs.store.XmapStore.create_or_resume`.
-    """
+    """Stores of all library sizes of a problem on a device, in their order, open for writing."""
     if member is None:
         require_alone(path)
     common = _essence(problem.manifest(info))
@@ -130,15 +117,7 @@ def open_stores(
 
 
 def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:
-    """Stores of a result, for reading.
-
-    Raises
-    ------
-    StoreForeignError
-        There is no such result.
-    StoreMismatchError
-        Its library sizes were computed from different data or with different parameters.
-    """
+    """Stores of a result, for reading."""
     try:
         folders = sizes_there(path)
     except StoreForeignError:  # whose message is for those who write there

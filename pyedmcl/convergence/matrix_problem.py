@@ -49,13 +49,7 @@ def _least_size(problem: CcmMatrixProblem) -> tuple[int, str]:
 
 
 def most_rows(problem: CcmMatrixProblem) -> int:
-    """Rows of the pair that has the fewest, and so the largest library that all pairs can have.
-
-    Raises
-    ------
-    InputError
-        They are too few.
-    """
+    """Rows of the pair that has the fewest, and so the largest library that all pairs can have."""
     # Before E is known: the largest E that may be found has the fewest rows.
     series, E, tau, Tp = problem.data.series, problem.highest, problem.tau, problem.Tp
     present = np.isfinite(series.values)
@@ -78,13 +72,7 @@ def most_rows(problem: CcmMatrixProblem) -> int:
 
 
 def library_sizes(lib_sizes: Any, problem: CcmMatrixProblem, most: int) -> tuple[int, ...]:
-    """Library sizes, checked: of at most ``most`` rows.
-
-    Raises
-    ------
-    InputError
-        A size cannot be drawn, or there twice.
-    """
+    """Library sizes, checked: of at most ``most`` rows."""
     E, (least, what) = problem.highest, _least_size(problem)
     if lib_sizes is None:
         sizes = np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist()
@@ -116,15 +104,12 @@ def measured(
 
     Parameters
     ----------
-    problem : CcmMatrixProblem
     draws : SampledSkill
         Draws the sub-libraries.
-    targets : FutureTargets
     rows : MapRows or None
         Rows that are predicted.
     pairs : ndarray of int (n_pairs, 4)
         See :class:`pyedmcl.engines.ccm.Of`.
-    sizes : sequence of int
     """
     p, states = problem, draws.states
     skill = np.empty((len(pairs), len(sizes), p.sample))
@@ -181,12 +166,10 @@ class SampledFits:
             Draws the sub-libraries.
         rows : MapRows or None
             Rows that are predicted.
-        E : int
         libraries : ndarray of int (n,)
             Series that the numbers of libraries in ``pairs`` stand for.
         pairs : ndarray of int (n_pairs, 4)
             See :class:`pyedmcl.engines.ccm.Of`.
-        sizes : sequence of int
         """
         p = self._problem
         engine = SmapMap(self._executor, self._data(E, rows))
@@ -233,36 +216,24 @@ _PAIRS = 2048  # pairs that are computed together, so that what each call costs 
 
 @dataclass(frozen=True)
 class CcmMatrixProblem(PairsProblem):
-    """Mean skill of random parts of each series as library against each as target; a layer for each library size.
-
-    Attributes
-    ----------
-    lib_sizes : tuple of int
-    sample : int
-        Sub-libraries of each pair and size.
-    seed : int
-    pairs : ndarray of bool (n_series, n_series), optional
-        Row = library, column = target: which pairs are computed; the others get NaN. All by default.
-    fits : LinearFits or None
-        How rows are predicted by local linear fits, of one theta; None where they are predicted by their neighbours.
-    folds : tuple of MapRows
-        Each is predicted from the others, and skill is the mean of theirs.
-    streams : int or None
-        Series number i has the random numbers of number i % streams, where series are those of several windows.
-    skill : str
-        How predictions are measured.
-    group_of : ndarray of int (n_steps,) or None
-        Group of each row, where sub-libraries are drawn from whole groups.
-    """
+    """Mean skill of random parts of each series as library against each as target; a layer for each library size."""
 
     lib_sizes: tuple[int, ...]
+    # Sub-libraries of each pair and size.
     sample: int
     seed: int
+    # ndarray of bool (n_series, n_series), optional. Row = library, column = target: which pairs are computed; the
+    # others get NaN. All by default.
     pairs: NDArray[np.bool_] | None = None
+    # How rows are predicted by local linear fits, of one theta; None where they are predicted by their neighbours.
     fits: LinearFits | None = None
+    # Each is predicted from the others, and skill is the mean of theirs.
     folds: tuple[MapRows, ...] = ()
+    # Series number i has the random numbers of number i % streams, where series are those of several windows.
     streams: int | None = None
+    # How predictions are measured.
     skill: str = "pearson"
+    # ndarray of int (n_steps,) or None. Group of each row, where sub-libraries are drawn from whole groups.
     group_of: NDArray[np.int64] | None = None
 
     @property
@@ -443,12 +414,6 @@ def windowed_matrix(
     windows : (int, int)
     lib_sizes
         As of :func:`pyedmcl.ccm_matrix`; where none are given, they suit the window that has the fewest rows.
-    runner : Runner
-
-    Raises
-    ------
-    InputError
-        Windows are longer than the series, or some window has too few rows.
     """
     series = problem.data.series
     cut_in = windows_of(windows, series.n_steps)

@@ -51,17 +51,11 @@ AXES = ("fold", "E", "tau", "Tp", "theta")
 
 @dataclass(frozen=True)
 class XmapGridProblem:
-    """Maps of the same libraries and targets for all combinations of parameters; each is a layer of the result.
+    """Maps of the same libraries and targets for all combinations of parameters; each is a layer of the result."""
 
-    Attributes
-    ----------
-    cells : tuple of XmapProblem
-        One map each, in the order of the axes.
-    block_rows : int
-        Libraries of a block.
-    """
-
+    # One map each, in the order of the axes.
     cells: tuple[XmapProblem, ...]
+    # Libraries of a block.
     block_rows: int
 
     @property
@@ -402,13 +396,7 @@ def is_grid(path: Path) -> bool:
 
 
 def require_grid(path: Path) -> None:
-    """Refuse a folder that holds other things than a grid.
-
-    Raises
-    ------
-    StoreForeignError
-        It does.
-    """
+    """Refuse a folder that holds other things than a grid."""
     if not os.path.lexists(path):
         return
     require_plain(path)
@@ -423,13 +411,7 @@ def open_stores(
     path: Path, cells: Sequence[XmapProblem], axes: dict[str, Any], info: DeviceInfo, member: Member | None, *,
     resume: bool,
 ) -> list[XmapStore]:  # fmt: skip
-    """Stores of all maps, in their order, open for writing, with their E.
-
-    Raises
-    ------
-    StoreForeignError, StoreMismatchError, StoreWriteError, StoreError
-        As for :meth:`~pyedmcl.jobs.store.XmapStore.create_or_resume`.
-    """
+    """Stores of all maps, in their order, open for writing, with their E."""
     require_grid(path)
     if member is None:
         require_alone(path)
@@ -468,17 +450,7 @@ def _write_list(path: Path, axes: dict[str, Any], manifests: Mapping[str, Manife
 
 
 def read_grid(path: Path) -> tuple[dict[str, Any], list[XmapStore]]:
-    """Axes of a grid and the stores of its maps, for reading.
-
-    Raises
-    ------
-    StoreForeignError
-        There is no such result.
-    StoreMismatchError
-        Its maps are of several results, or lie under names of others.
-    StoreError
-        It is damaged.
-    """
+    """Axes of a grid and the stores of its maps, for reading."""
     require_plain(path)
     try:
         record = read_checked(path / _LIST)

@@ -41,30 +41,18 @@ class Keep:
 
     Of equal rho the smaller library wins, then the smaller target. NaN, and pairs of a series with itself, are never
     kept.
-
-    Attributes
-    ----------
-    most : int or None
-        How many of each series.
-    per : {"library", "target"}
-        What they are counted of.
-    above : float or None
-        Threshold, where ``most`` is None.
     """
 
+    # How many of each series.
     most: int | None = None
+    # What they are counted of.
     per: str = "library"
+    # Threshold, where ``most`` is None.
     above: float | None = None
 
     @classmethod
     def parse(cls, rule: Any) -> Keep | None:
-        """The rule that a user gave; None for "all".
-
-        Raises
-        ------
-        InputError
-            It is none.
-        """
+        """The rule that a user gave; None for "all"."""
         text = re.sub(r"\s+", "", rule) if isinstance(rule, str) else ""
         if text == "all":
             return None
@@ -104,8 +92,6 @@ class Keep:
         ----------
         itself : ndarray of int (n_libraries,)
             Which target each library is; -1 for none.
-        n_targets : int
-        dtype : str
         """
         if self.merges:
             return TargetTop(self.most or 1, itself, n_targets, dtype)
@@ -157,7 +143,6 @@ class TargetTop:
         Edges of a target.
     itself : ndarray of int (n_libraries,)
         Which target each library is; -1 for none.
-    n_targets : int
     dtype : str
         Of rho.
     """
@@ -256,22 +241,14 @@ class KeptProblem:
     """Another problem, whose blocks are rows of a map, reduced to the edges that are kept.
 
     A block of it is a pure function as well: of a rule that compares libraries it gives what may be kept of the block.
-
-    Attributes
-    ----------
-    problem : Problem
-        Its unit is a library.
-    keep : Keep
-    dtype : str
-        Of rho.
-    itself : ndarray of int (n_libraries,)
-        Which target each library is; -1 for none.
-    n_targets : int
     """
 
+    # Its unit is a library.
     problem: Problem
     keep: Keep
+    # Of rho.
     dtype: str
+    # ndarray of int (n_libraries,). Which target each library is; -1 for none.
     itself: Places
     n_targets: int
 
@@ -334,8 +311,6 @@ class EdgeSink(ArraySink):
 
     Parameters
     ----------
-    blocks : sequence of Block
-    keep : Keep
     itself, n_targets, dtype
         As of :class:`KeptProblem`.
     """

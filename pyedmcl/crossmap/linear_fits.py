@@ -32,26 +32,17 @@ COEFFICIENTS = ("mean",)
 
 @dataclass(frozen=True)
 class LinearFits:
-    """How rows are predicted where that is by local linear fits.
+    """How rows are predicted where that is by local linear fits."""
 
-    Attributes
-    ----------
-    thetas : tuple of float
-        Localisations that are computed.
-    ridge : float
-        Penalty on squared slopes.
-    several : bool
-        Whether a map for each theta is asked for.
-    best : bool
-        Whether the largest rho of each pair is asked for, with its theta.
-    slopes : bool
-        Whether mean slopes are a further layer of the result, (n_libraries, n_targets, largest E).
-    """
-
+    # Localisations that are computed.
     thetas: tuple[float, ...]
+    # Penalty on squared slopes.
     ridge: float
+    # Whether a map for each theta is asked for.
     several: bool = False
+    # Whether the largest rho of each pair is asked for, with its theta.
     best: bool = False
+    # Whether mean slopes are a further layer of the result, (n_libraries, n_targets, largest E).
     slopes: bool = False
 
     @property
@@ -78,13 +69,7 @@ class LinearFits:
 
 
 def linear_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | None:
-    """The fits that were asked for, checked; None for method "simplex".
-
-    Raises
-    ------
-    InputError
-        An argument cannot be used.
-    """
+    """The fits that were asked for, checked; None for method "simplex"."""
     method = arguments.choice("method", method, METHODS)
     best = isinstance(theta, str)
     if best and theta != "best":
@@ -101,13 +86,7 @@ def linear_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | N
 
 
 def single_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | None:
-    """As :func:`linear_fits`, of one theta.
-
-    Raises
-    ------
-    InputError
-        An argument cannot be used.
-    """
+    """As :func:`linear_fits`, of one theta."""
     if isinstance(theta, str) or np.ndim(theta) > 0:
         raise InputError(f"theta={shown(theta)}: one number of at least 0 is needed")
     return linear_fits(method, theta, ridge, knn)
@@ -118,15 +97,8 @@ def with_slopes(fits: LinearFits | None, coefficients: Any, alone: Mapping[str, 
 
     Parameters
     ----------
-    fits : LinearFits or None
-    coefficients : {None, "mean"}
     alone : mapping
         What mean slopes cannot be had with, by name; None where it was not given.
-
-    Raises
-    ------
-    InputError
-        They cannot be had.
     """
     if coefficients is None:
         return fits
@@ -141,13 +113,7 @@ def with_slopes(fits: LinearFits | None, coefficients: Any, alone: Mapping[str, 
 
 
 def require_double(executor: Executor) -> None:
-    """Refuse a device without double precision.
-
-    Raises
-    ------
-    InputError
-        Naming it.
-    """
+    """Refuse a device without double precision."""
     if not executor.info.fp64:
         raise InputError(
             f"method='smap': {executor.info.name} lacks double precision, which sums of products need; choose "
@@ -162,13 +128,7 @@ def theta_of(named: Mapping[str, Any]) -> Any:
 
 
 def require_coordinates(E: int) -> None:
-    """Refuse a dimension that the kernels are not made for.
-
-    Raises
-    ------
-    InputError
-        Naming it.
-    """
+    """Refuse a dimension that the kernels are not made for."""
     if E > MOST_COORDINATES:
         raise InputError(f"method='smap': E up to {E}; at most {MOST_COORDINATES} are supported")
 
@@ -183,13 +143,7 @@ _NAMED = 5  # pairs in a message
 
 
 def smap_map_data(problem: PairsProblem, fits: LinearFits) -> SmapMapData:
-    """What the device gets of a problem whose E is known.
-
-    Raises
-    ------
-    InputError
-        Some fit has fewer rows than coefficients.
-    """
+    """What the device gets of a problem whose E is known."""
     series, target_data, E = problem.data.series, problem.target_data, np.array(problem.E, int)
     gap_pattern, masks = gap_patterns(problem)
     libraries = in_double = _for_double(problem.data)
@@ -217,13 +171,7 @@ def _for_double(data: Prepared) -> Conditioned:
 
 
 def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
-    """Refuse pairs that have a row whose fit has fewer library rows than coefficients, and name them.
-
-    Raises
-    ------
-    InputError
-        Naming them, with the rows that there are.
-    """
+    """Refuse pairs that have a row whose fit has fewer library rows than coefficients, and name them."""
     series, n, tau, Tp, radius = problem.data.series, len(data.values), data.tau, data.Tp, data.exclusion_radius
     short: list[str] = []
     gappy = problem.data.conditioned.gaps
@@ -317,7 +265,6 @@ class MapCells:
 
     Parameters
     ----------
-    executor : Executor
     cells : sequence of XmapProblem
         Each of one map, E known.
     """

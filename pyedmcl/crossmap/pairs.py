@@ -52,11 +52,6 @@ def check_map_precision(precision: Any, dtype: Any, others: Mapping[str, Any]) -
         Number type of the map.
     others : mapping
         What a map of less precision cannot have -> whether it was asked for.
-
-    Raises
-    ------
-    InputError
-        Another one, or one that does not suit the rest.
     """
     name = arguments.choice("precision", precision, PRECISIONS)
     if name == "full":
@@ -89,39 +84,26 @@ _BLOCK_SERIES = 1024  # libraries of a block in memory
 
 @dataclass(frozen=True)
 class PairsProblem:
-    """A problem of all pairs of some series, or of these and other ones, cut into blocks of libraries.
+    """A problem of all pairs of some series, or of these and other ones, cut into blocks of libraries."""
 
-    Attributes
-    ----------
-    data : Prepared
-        The libraries.
-    E : tuple of int or None
-        Embedding dimension of each target; None while it is to be found.
-    E_max : int or None
-        Largest dimension that is tried where E is to be found, or was; None where E was asked for.
-    tau, Tp, exclusion_radius : int
-    knn : int or None
-        Neighbours; E + 1 if None.
-    search : SearchRequest
-        How neighbours are searched.
-    targets : Prepared or None
-        The targets, where these are not the libraries.
-    rows : MapRows or None
-        Rows of the library, and rows that are predicted; None for all.
-    E_rule : DimensionRule
-        Which dimension is taken where E is to be found.
-    """
-
+    # The libraries.
     data: Prepared
+    # Embedding dimension of each target; None while it is to be found.
     E: tuple[int, ...] | None
+    # Largest dimension that is tried where E is to be found, or was; None where E was asked for.
     E_max: int | None
     tau: int
     Tp: int
     exclusion_radius: int
+    # Neighbours; E + 1 if None.
     knn: int | None
+    # How neighbours are searched.
     search: SearchRequest
+    # The targets, where these are not the libraries.
     targets: Prepared | None = field(default=None, kw_only=True)
+    # Rows of the library, and rows that are predicted; None for all.
     rows: MapRows | None = field(default=None, kw_only=True)
+    # Which dimension is taken where E is to be found.
     E_rule: DimensionRule = field(default=DimensionRule(), kw_only=True)
 
     @property
@@ -233,11 +215,6 @@ def pairs_in_groups(
     """The fields of a :class:`PairsProblem` from what the user gave, and how groups lie among the rows.
 
     The field of targets is there only where there are other ones. ``lags`` are intervals that are met instead of Tp.
-
-    Raises
-    ------
-    InputError
-        Data or an argument cannot be used.
     """
     _, tau = check_embedding(1, tau)
     fields = {
@@ -388,14 +365,9 @@ def row_patterns(
 
 @dataclass(frozen=True)
 class LaggedMapProblem(PairsProblem):
-    """Skill of each series as library against each as target, E being that of the library; rows are intervals.
+    """Skill of each series as library against each as target, E being that of the library; rows are intervals."""
 
-    Attributes
-    ----------
-    lags : tuple of int
-        Tp of each map; the field Tp is not used.
-    """
-
+    # Tp of each map; the field Tp is not used.
     lags: tuple[int, ...]
 
     @property
@@ -480,20 +452,13 @@ Numbers = NDArray[np.int_]
 
 @dataclass(frozen=True)
 class PairOptions:
-    """What all pairs share.
-
-    Attributes
-    ----------
-    tau, exclusion_radius : int
-    knn : int or None
-        Neighbours; E + 1 if None.
-    dtype : str
-        What kernels compute in.
-    """
+    """What all pairs share."""
 
     tau: int
     exclusion_radius: int
+    # Neighbours; E + 1 if None.
     knn: int | None
+    # What kernels compute in.
     dtype: str
 
     def search(self, E: int, Tp: int, n: int) -> SearchProblem:
@@ -503,19 +468,13 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class PairPredictionsProblem:
-    """Simplex predictions of targets from the states of libraries, pair by pair; rows of the result are pairs.
+    """Simplex predictions of targets from the states of libraries, pair by pair; rows of the result are pairs."""
 
-    Attributes
-    ----------
-    libraries, targets : ndarray (n_steps, n_libraries), (n_steps, n_targets)
-        NaN for gaps.
-    pairs : ndarray of int (n_pairs, 4)
-        Library, target, embedding dimension, and Tp; pairs of one dimension, Tp and library side by side.
-    options : PairOptions
-    """
-
+    # libraries, targets: ndarray (n_steps, n_libraries), (n_steps, n_targets). NaN for gaps.
     libraries: NDArray[Any]
     targets: NDArray[Any]
+    # ndarray of int (n_pairs, 4). Library, target, embedding dimension, and Tp; pairs of one dimension, Tp and library
+    # side by side.
     pairs: Numbers
     options: PairOptions
 

@@ -111,10 +111,8 @@ class _Found:
 
     Parameters
     ----------
-    problem : XmapProblem
     skill : ndarray (libraries of the block, n_targets)
     predictions : ndarray (libraries of the block, n_targets, n_steps) or None
-    rows : MapRows or None
     """
 
     def __init__(
@@ -149,32 +147,21 @@ class _Found:
 
 @dataclass(frozen=True)
 class XmapProblem(PairsProblem):
-    """Cross-map skill of each series as library against each target.
+    """Cross-map skill of each series as library against each target."""
 
-    Attributes
-    ----------
-    block_rows : int
-        Libraries of a block.
-    fits : LinearFits or None
-        How rows are predicted by local linear fits; None where they are predicted by their neighbours.
-    folds : tuple of MapRows
-        Each is predicted from the others, and the map is the mean of theirs.
-    each_fold : bool
-        Whether the maps of all folds are part of the result, after their mean.
-    skill : str
-        How predictions are measured.
-    predictions : bool
-        They are a second layer of the result, (n_libraries, n_targets, n_steps).
-    precision : str
-        "full", or "compact": lookups may take targets of 16 bits, and fits be multiplied on matrix units.
-    """
-
+    # Libraries of a block.
     block_rows: int
+    # How rows are predicted by local linear fits; None where they are predicted by their neighbours.
     fits: LinearFits | None = None
+    # Each is predicted from the others, and the map is the mean of theirs.
     folds: tuple[MapRows, ...] = ()
+    # Whether the maps of all folds are part of the result, after their mean.
     each_fold: bool = False
+    # How predictions are measured.
     skill: str = "pearson"
+    # They are a second layer of the result, (n_libraries, n_targets, n_steps).
     predictions: bool = False
+    # "full", or "compact": lookups may take targets of 16 bits, and fits be multiplied on matrix units.
     precision: str = "full"
 
     @property
@@ -290,17 +277,11 @@ Dims = NDArray[np.int_]
 
 @dataclass(frozen=True)
 class WindowsProblem:
-    """What jobs of windows have in common: a job of the whole series, and windows in each of which it is to be done.
-
-    Attributes
-    ----------
-    whole : PairsProblem
-        Of the whole series; its E may be None.
-    windows : Windows
-    """
+    """What jobs of windows have in common: a job of the whole series, and windows in each of which it is to be done."""
 
     unit: ClassVar[str] = "windows"
 
+    # Of the whole series; its E may be None.
     whole: Any
     windows: Windows
 
@@ -400,13 +381,7 @@ class XmapWindowsEngine:
 
 
 def windowed_map(problem: XmapProblem, windows: Any, runner: Runner) -> WindowedMap:
-    """The map of each window.
-
-    Raises
-    ------
-    InputError
-        Windows are longer than the series, or too short for a state, a target and a neighbour.
-    """
+    """The map of each window."""
     series, target_series = problem.data.series, problem.target_data.series
     job = XmapWindowsProblem(problem, windows_of(windows, series.n_steps))
     width = job.windows.width

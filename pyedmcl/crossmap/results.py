@@ -374,12 +374,7 @@ class HeldParts:
 
 @dataclass(frozen=True)
 class StoredParts:
-    """Edges of a store, read when they are asked for; blocks that are not there are left out.
-
-    Attributes
-    ----------
-    store : XmapStore
-    """
+    """Edges of a store, read when they are asked for; blocks that are not there are left out."""
 
     store: Any
 

@@ -110,8 +110,6 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
 
     Parameters
     ----------
-    problem : XmapProblem
-    runner : Runner
     layout : Layout or None
         Of recordings that stand one below the other: where the rows of predictions belong.
     """

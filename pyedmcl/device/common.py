@@ -36,23 +36,19 @@ class CommonExecutor(ABC):
 
     Parameters
     ----------
-    info : DeviceInfo
     errors : tuple of type
         What the binding raises.
 
     Attributes
     ----------
-    memory : MemoryUse
-    sets : BufferSets
-    buffer : type
-        The class of its buffers.
-    memory_codes, late_memory_codes : tuple of str
-        What the binding's errors say where memory is lacking: at once, and where the cause may be another, too.
     part_alignment : int
         Bytes at whose multiples a buffer may lie within another one; 0 where it cannot.
     """
 
+    # The class of its buffers.
     buffer: ClassVar[type[DeviceBuffer]]
+    # memory_codes, late_memory_codes: What the binding's errors say where memory is lacking: at once, and where the
+    # cause may be another, too.
     memory_codes: ClassVar[tuple[str, ...]]
     late_memory_codes: ClassVar[tuple[str, ...]]
 
@@ -115,13 +111,7 @@ class CommonExecutor(ABC):
         """Wait for the queue."""
 
     def build(self, source: str, options: Sequence[str] = ()) -> CommonProgram:
-        """Compile OpenCL C (1.2 unless ``options`` name another ``-cl-std``); the same text is compiled once.
-
-        Raises
-        ------
-        BuildError
-            With the driver's raw log in ``.log`` and the text in ``.source``.
-        """
+        """Compile OpenCL C (1.2 unless ``options`` name another ``-cl-std``); the same text is compiled once."""
         self._check()
         return self.programs.get((source, flags_of(options)))
 
@@ -188,13 +178,6 @@ class CommonExecutor(ABC):
 
     def upload(self, array: np.ndarray[Any, Any], into: Buffer | None = None, offset: int = 0) -> DeviceBuffer:
         """Copy a C-contiguous host array to byte ``offset`` of ``into``, or to a new buffer; the array is free after.
-
-        Raises
-        ------
-        DeviceMemoryError
-            There is no room for a new buffer.
-        LaunchError
-            The copy failed, or would pass the end of ``into``.
         """
         array = np.ascontiguousarray(array)
         buffer = self.allocate(offset + array.nbytes) if into is None else self._own(into)

@@ -77,15 +77,7 @@ class CudaError(Exception):
 
 
 class Driver:
-    """libcuda: ``driver.cuMemFree_v2(...)`` raises CudaError; ``driver.raw.cuMemFree_v2(...)`` returns a number.
-
-    Raises
-    ------
-    OSError, AttributeError
-        There is no driver here, or one older than CUDA 11.2.
-    CudaError
-        It finds no GPU, say.
-    """
+    """libcuda: ``driver.cuMemFree_v2(...)`` raises CudaError; ``driver.raw.cuMemFree_v2(...)`` returns a number."""
 
     def __init__(self) -> None:
         self.raw: Any = ctypes.CDLL(LIBRARY)
@@ -134,15 +126,7 @@ _found: list[DeviceInfo] | None = None
 
 
 def driver() -> Driver:
-    """NVIDIA's driver, loaded once per process.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        There is none, or it finds no GPU.
-    LaunchError
-        This process was forked from one that had already used a driver.
-    """
+    """NVIDIA's driver, loaded once per process."""
     global _driver
     runtimes.check_fork()
     if _driver is None:
@@ -157,13 +141,7 @@ def driver() -> Driver:
 
 
 def devices(refresh: bool = False) -> list[DeviceInfo]:
-    """The GPUs that NVIDIA's driver lists, where kernels can be compiled for them.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        There is no driver, no GPU or no compiler; the message says what to do.
-    """
+    """The GPUs that NVIDIA's driver lists, where kernels can be compiled for them."""
     global _found
     if not sys.platform.startswith("linux"):
         raise DeviceNotFoundError("device='cuda' is for Linux; elsewhere NVIDIA's driver brings OpenCL with it")
@@ -407,13 +385,6 @@ class CudaExecutor(CommonExecutor):
     ----------
     info : DeviceInfo
         A device from :func:`pyedmcl.device.cuda.devices`.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        The driver or NVRTC is not on this machine.
-    LaunchError
-        The driver refuses a context, or this process is a fork of one that used a device.
     """
 
     buffer = CudaBuffer
@@ -635,15 +606,7 @@ class CudaExecutor(CommonExecutor):
     def launch(
         self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> CudaEvent:
-        """Queue a kernel of this thread, its arguments by name.
-
-        Raises
-        ------
-        LaunchError
-            The arguments are not those of the kernel, or the driver refuses the launch.
-        DeviceMemoryError
-            The driver has no memory for the launch.
-        """
+        """Queue a kernel of this thread, its arguments by name."""
         self._check()
         if not isinstance(kernel, CudaKernel):
             raise LaunchError(f"{kernel!r} is no kernel of this executor")

@@ -24,20 +24,13 @@ _NODES = ("dev/dri/renderD*", "dev/nvidia[0-9]*", "dev/nvidiactl", "dev/kfd")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing noticed.
+    """One thing noticed."""
 
-    Attributes
-    ----------
-    level : str
-        "ok", "info", "warning" or "error".
-    what : str
-        What was found.
-    how_to_mend : str
-        What to do about it; empty where nothing is needed.
-    """
-
+    # "ok", "info", "warning" or "error".
     level: str
+    # What was found.
     what: str
+    # What to do about it; empty where nothing is needed.
     how_to_mend: str = ""
 
 
@@ -76,37 +69,24 @@ def _devices() -> list[DeviceInfo]:
 
 @dataclass(frozen=True)
 class System:
-    """What the doctor looks at; tests put their own in its place.
+    """What the doctor looks at; tests put their own in its place."""
 
-    Attributes
-    ----------
-    root : pathlib.Path
-        Where ``etc/OpenCL/vendors`` and ``dev`` are.
-    environ : mapping
-    load_error : callable
-        Library name -> text of the failure, or None.
-    installed : callable
-        Distribution name -> whether it is installed.
-    import_error : callable
-        Text of the failure to import PyOpenCL, or None.
-    devices : callable
-        The devices that are seen.
-    sycl : callable
-        What dpctl lists.
-    cuda : callable
-        The GPUs that NVIDIA's driver lists without OpenCL.
-    accessible : callable
-        Whether this user may open a device node for reading and writing.
-    """
-
+    # Where ``etc/OpenCL/vendors`` and ``dev`` are.
     root: Path = Path("/")
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    # Library name -> text of the failure, or None.
     load_error: Callable[[str], str | None] = load_error
+    # Distribution name -> whether it is installed.
     installed: Callable[[str], bool] = _installed
+    # Text of the failure to import PyOpenCL, or None.
     import_error: Callable[[], str | None] = _import_error
+    # The devices that are seen.
     devices: Callable[[], Sequence[DeviceInfo]] = _devices
+    # What dpctl lists.
     sycl: Callable[[], Found] = found
+    # The GPUs that NVIDIA's driver lists without OpenCL.
     cuda: Callable[[], Sequence[DeviceInfo]] = cuda_devices.devices
+    # Whether this user may open a device node for reading and writing.
     accessible: Callable[[Path], bool] = lambda path: os.access(path, os.R_OK | os.W_OK)
 
     @property

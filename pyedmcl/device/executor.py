@@ -141,26 +141,17 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class ExecutorRow:
-    """One implementation of :class:`pyedmcl.device.executor.Executor`.
+    """One implementation of :class:`pyedmcl.device.executor.Executor`."""
 
-    Attributes
-    ----------
-    devices : str
-        ``module:function`` of this package. ``function(refresh)`` lists the devices that the executor can open, each
-        with
-        ``executor`` set to the row's name and an id ``"name:p:d"`` ("p:d" in the first row).
-    executor : str
-        ``module:class`` of this package, called with a device of that list, and perhaps with a context of the caller.
-    when_named : bool
-        Whether its devices count only where a request names the executor ("name", "name:gpu", "name:0:0"), so that its
-        binding is not even imported otherwise.
-    stands_in_for : str
-        A runtime. Where a row that is not named has no device of it, the devices of this row count unnamed, too.
-    """
-
+    # ``module:function`` of this package. ``function(refresh)`` lists the devices that the executor can open, each with
+    # ``executor`` set to the row's name and an id ``"name:p:d"`` ("p:d" in the first row).
     devices: str
+    # ``module:class`` of this package, called with a device of that list, and perhaps with a context of the caller.
     executor: str
+    # Whether its devices count only where a request names the executor ("name", "name:gpu", "name:0:0"), so that its
+    # binding is not even imported otherwise.
     when_named: bool = False
+    # A runtime. Where a row that is not named has no device of it, the devices of this row count unnamed, too.
     stands_in_for: str = ""
 
 
@@ -180,13 +171,7 @@ def named_in(request: str) -> tuple[str | None, str]:
 
 
 def devices(executor: str | None = None, *, refresh: bool = False) -> list[DeviceInfo]:
-    """The devices of an executor, or of all whose devices count unless they are named.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        A binding cannot be imported, and nothing stands in for it.
-    """
+    """The devices of an executor, or of all whose devices count unless they are named."""
     if executor is not None:
         listed: list[DeviceInfo] = _load(EXECUTORS[executor].devices)(refresh)
         return listed

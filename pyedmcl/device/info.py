@@ -25,47 +25,35 @@ RUNTIMES = {
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """A device as discovered.
+    """A device as discovered."""
 
-    Attributes
-    ----------
-    id : str
-        ``"p:d"``, platform and device index, behind the executor's name where that is not "opencl"; stable within one
-        machine set-up.
-    name, vendor, platform, version, driver : str
-        As the driver reports them (whitespace stripped); ``version`` is CL_DEVICE_VERSION.
-    kind : str
-        "gpu", "accelerator", "cpu" or "simulator".
-    runtime : str
-        One of :data:`RUNTIMES`.
-    compute_units, max_work_group, clock_mhz : int
-    local_bytes, global_bytes, max_alloc_bytes : int
-        Memory limits as reported, in bytes.
-    fp64, fp16, subgroups : bool
-    opencl_c : str
-        CL_DEVICE_OPENCL_C_VERSION.
-    executor : str
-        What opens it; a name in :mod:`pyedmcl.device.executor`.
-    """
-
+    # ``"p:d"``, platform and device index, behind the executor's name where that is not "opencl"; stable within one
+    # machine set-up.
     id: str
+    # name, vendor, platform, version, driver: As the driver reports them (whitespace stripped); ``version`` is
+    # CL_DEVICE_VERSION.
     name: str
     vendor: str
     platform: str
     version: str
     driver: str
+    # "gpu", "accelerator", "cpu" or "simulator".
     kind: str
+    # One of :data:`RUNTIMES`.
     runtime: str
     compute_units: int
     max_work_group: int
     clock_mhz: int
+    # local_bytes, global_bytes, max_alloc_bytes: Memory limits as reported, in bytes.
     local_bytes: int
     global_bytes: int
     max_alloc_bytes: int
     fp64: bool
     fp16: bool
     subgroups: bool
+    # CL_DEVICE_OPENCL_C_VERSION.
     opencl_c: str
+    # What opens it; a name in :mod:`pyedmcl.device.executor`.
     executor: str = "opencl"
 
     def __hash__(self) -> int:
@@ -81,15 +69,10 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class DeviceKey:
-    """What decides which parameters are fast on a device; the same on every machine with this device and driver.
+    """What decides which parameters are fast on a device; the same on every machine with this device and driver."""
 
-    Attributes
-    ----------
-    vendor, name, runtime, version, driver : str
-        As the driver reports them; ``version`` is CL_DEVICE_VERSION, in which PoCL names its compiler target.
-    compute_units, max_work_group, local_bytes : int
-    """
-
+    # vendor, name, runtime, version, driver: As the driver reports them; ``version`` is CL_DEVICE_VERSION, in which
+    # PoCL names its compiler target.
     vendor: str
     name: str
     runtime: str
@@ -132,22 +115,14 @@ def device_key(info: DeviceInfo) -> DeviceKey:
 
 @dataclass(frozen=True)
 class Slot:
-    """One argument of a kernel, as it is declared there.
-
-    Attributes
-    ----------
-    name : str
-    dtype : numpy.dtype
-        Of the number, or of a buffer's elements (of a vector type: of its components).
-    is_buffer : bool
-        Whether it is a buffer in device memory; else a number that is copied.
-    is_const : bool
-        Of a buffer: whether the kernel only reads it.
-    """
+    """One argument of a kernel, as it is declared there."""
 
     name: str
+    # Of the number, or of a buffer's elements (of a vector type: of its components).
     dtype: np.dtype[Any]
+    # Whether it is a buffer in device memory; else a number that is copied.
     is_buffer: bool = False
+    # Of a buffer: whether the kernel only reads it.
     is_const: bool = False
 
     def __str__(self) -> str:

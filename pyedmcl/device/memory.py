@@ -29,18 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Copies:
-    """How often this process has copied, and how much.
+    """How often this process has copied, and how much."""
 
-    Attributes
-    ----------
-    uploads, uploaded : int
-        Copies to a device, and their bytes.
-    downloads, downloaded : int
-        Copies from a device, and their bytes.
-    """
-
+    # uploads, uploaded: Copies to a device, and their bytes.
     uploads: int = 0
     uploaded: int = 0
+    # downloads, downloaded: Copies from a device, and their bytes.
     downloads: int = 0
     downloaded: int = 0
 
@@ -256,7 +250,6 @@ class DeviceBuffer:
     ----------
     memory
         The binding's object, which has ``release()`` and frees its memory with its last reference; None once released.
-    nbytes : int
     itemsize : int
         Bytes of an element of the array that was copied into it last; 0 where none was.
     serial : int
@@ -304,28 +297,17 @@ class DeviceBuffer:
 
 @dataclass
 class KeptBuffer:
-    """A buffer with what is known to lie at its beginning.
-
-    Attributes
-    ----------
-    buffer : Buffer
-    content : bytes or None
-        What was copied there, where nothing has been written there since.
-    """
+    """A buffer with what is known to lie at its beginning."""
 
     buffer: Buffer
+    # What was copied there, where nothing has been written there since.
     content: bytes | None = None
 
 
 class BufferSet(dict[str, KeptBuffer]):
-    """Buffers by name, which one call needed together.
+    """Buffers by name, which one call needed together."""
 
-    Attributes
-    ----------
-    sequence : object
-        What was done with them, where it can be done again (:mod:`pyedmcl.launch.replay`).
-    """
-
+    # What was done with them, where it can be done again (:mod:`pyedmcl.launch.replay`).
     sequence: object = None
 
     def release(self) -> None:
@@ -339,17 +321,11 @@ _share: ContextVar[float] = ContextVar("share", default=1.0)
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """Bytes that may be planned with.
+    """Bytes that may be planned with."""
 
-    Attributes
-    ----------
-    total : int
-        For all buffers together.
-    largest : int
-        For one buffer.
-    """
-
+    # For all buffers together.
     total: int
+    # For one buffer.
     largest: int
 
 
@@ -423,7 +399,6 @@ def budget(info: DeviceInfo, *, settings: config.Config | None = None, host_free
 
     Parameters
     ----------
-    info : DeviceInfo
     settings : Config, optional
         Else :func:`pyedmcl.config.current`.
     host_free : int, optional

@@ -52,11 +52,6 @@ def cuda_text(source: str) -> str:
     """The CUDA C++ of an OpenCL C text, with all that it needs.
 
     The text stands in a namespace, where its names of types and functions come before CUDA's own ones.
-
-    Raises
-    ------
-    BuildError
-        The text uses what has no counterpart here.
     """
     return f"{header()}\nnamespace opencl::text {{\n#line 1\n{convert(source)}\n}}\n"
 
@@ -270,13 +265,7 @@ def best(found: Sequence[tuple[Version, Path]], driver: Version) -> Path | None:
 
 @functools.cache
 def nvrtc(driver: Version) -> Nvrtc:
-    """The compiler for a driver, which takes the PTX of the CUDA version that is named.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        There is none, or it cannot be loaded.
-    """
+    """The compiler for a driver, which takes the PTX of the CUDA version that is named."""
     path = best(libraries(), driver)
     if path is None:
         raise DeviceNotFoundError(f"NVRTC, NVIDIA's compiler, is not installed: {HOW_TO_GET_IT}")
@@ -291,13 +280,8 @@ class Nvrtc:
 
     Parameters
     ----------
-    path : pathlib.Path
     driver : (int, int), optional
         The CUDA version of the driver, whose PTX must not be newer.
-
-    Attributes
-    ----------
-    version : str
     """
 
     def __init__(self, path: Path, driver: Version | None = None) -> None:
@@ -325,13 +309,7 @@ class Nvrtc:
         return f"compute_{fitting[-1]}"
 
     def ptx(self, text: str, target: str, options: Sequence[str] = ()) -> tuple[str, str]:
-        """PTX of CUDA C++ as the driver takes it, and what the compiler said.
-
-        Raises
-        ------
-        BuildError
-            With the compiler's log.
-        """
+        """PTX of CUDA C++ as the driver takes it, and what the compiler said."""
         flags = [f"--gpu-architecture={target}", *_OPTIONS, *options]
         with self._program(text) as program:
             given = (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags])

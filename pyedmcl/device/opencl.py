@@ -238,13 +238,6 @@ class OpenCLExecutor(CommonExecutor):
         A device from :func:`pyedmcl.device.select.discover`.
     context : pyopencl.Context, optional
         The caller's, else a new one. The queue is one of ours in any case: in order, and with times.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        The device is not on this machine.
-    LaunchError
-        The driver refuses a context, or this process is a fork of one that used a device.
     """
 
     buffer = OpenCLBuffer
@@ -333,15 +326,7 @@ class OpenCLExecutor(CommonExecutor):
     def launch(
         self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> OpenCLEvent:
-        """Queue a kernel of this thread, its arguments by name.
-
-        Raises
-        ------
-        LaunchError
-            The arguments are not those of the kernel, or the driver refuses them or the launch.
-        DeviceMemoryError
-            The driver has no memory for the launch.
-        """
+        """Queue a kernel of this thread, its arguments by name."""
         self._check()
         if not isinstance(kernel, OpenCLKernel):
             raise LaunchError(f"{kernel!r} is no kernel of this executor")

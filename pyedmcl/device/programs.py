@@ -37,7 +37,6 @@ class CommonEvent(ABC):
     ----------
     event
         The binding's object, which has ``wait()``.
-    executor : CommonExecutor
     """
 
     __slots__ = ("_event", "_executor")

@@ -91,122 +91,83 @@ POCL_FROM = "apt install pocl-opencl-icd, dnf install pocl, or conda install -c 
 
 @dataclass(frozen=True)
 class Quirks:
-    """How to treat a device.
+    """How to treat a device."""
 
-    Attributes
-    ----------
-    fma : str
-        How to write a fast multiply-add with one rounding: "builtin" is ``fma(a, b, c)``; "contract" is ``a * b + c``
-        in a function whose first line is ``#pragma OPENCL FP_CONTRACT ON``; "contract-vectors" is that for vector
-        types, and ``fma(a, b, c)`` for scalars.
-    fused_double : bool
-        Whether ``fma()`` of doubles rounds once; where it does not, programs begin with ``clkernels/software_fma.clh``.
-    minimum : str
-        How to write a fast minimum of two numbers that are not NaN: "fmin" or "select" (``a < b ? a : b``).
-    exact_division : bool
-        Whether quotients and square roots of floats are rounded correctly; where they are not,
-        ``clkernels/division.clh`` corrects them.
-    byte_permute : bool
-        Whether a permutation of the bytes of two words is one instruction, and to be written in PTX.
-    inverse_root : bool
-        Whether the native inverse square root is so near that one step from it gives the square root of a float
-        correctly rounded.
-    matrix_units : bool
-        Whether S-map may use matrix units, which are to be written in PTX: those of double precision, and for maps of
-        less precision those of numbers of type half.
-    draws_waves : bool
-        Whether it is so quick in double precision that it draws surrogates sooner than the host.
-    defaults_for : str
-        Whose default parameters suit it, "gpu" or "cpu": each tunable of a kernel's SPEC has one for either.
-    scalar_work_items : bool
-        Whether thousands of scalar work-items run side by side and share local memory, as on GPUs; on processors one
-        work-item fills the SIMD registers of a core.
-    on_host : bool
-        Whether it is the processor that the code of the host runs on, too.
-    first_rate : float
-        Lane operations per second, on the slow side: how large the first launch of a kernel may be.
-    unit_rate : float
-        Operations per second of a compute unit, roughly and rather too many: enough to tell seconds from hours.
-    groups_at_once : int
-        Work-groups that run side by side on a compute unit, where local memory does not say it.
-    lists_in_registers : bool
-        Whether sorted lists of a scalar work-item must be kept in registers, since those in memory come out wrong.
-    shared_solves : bool
-        Whether several work-items of a group may solve a system of equations together.
-    reads_ahead : int
-        Numbers that a work-item reads before it looks at the first, where they come one by one from far away.
-    build_options : tuple of str
-        Compiler options that every program needs on this device.
-    prelude : str
-        What every program begins with there; :func:`pyedmcl.kernels.texts.prelude` writes it out.
-    lone_prelude : str
-        What programs begin with as well whose groups are single work-items.
-    narrow_tables : bool
-        Whether lookups of many neighbours are bound by reading the tables, and pay for making these narrower.
-    most_dimensions : int
-        Embedding dimensions that the compiler can take in one pass of the neighbour search; 0: as many as pay.
-    max_work_group : int
-        Largest work-group worth asking for, at most what the device reports.
-    memory_share : float
-        Part of the reported memory that may be planned with, before the user's own PYEDMCL_MEMORY_FRACTION.
-    largest_bytes : int
-        Largest single allocation in bytes.
-    local_bytes : int
-        Local memory, in bytes, that the arrays declared in a kernel may take.
-    cache_beside : int
-        Bytes of cache that a unit keeps when a group takes all of this local memory, of which both are parts.
-    whole_memory_in_one : bool
-        The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
-    compilers : int
-        Programs that are compiled side by side, where several are needed; from two on, also beside other work.
-    keep_programs : bool
-        Whether compiled programs are kept in the user's cache folder, since the runtime itself keeps none.
-    group_left_open : int
-        Work-items of a group, at most, where a launch leaves their number open; 0: the driver chooses.
-    reuse_buffers : bool
-        Whether buffers that were given back serve again.
-    unusable : str or None
-        Why no kernel can run on it; None where it works. Such a device is never chosen unasked.
-    instead : str
-        What to do about an unusable device.
-    reasons : tuple of str
-        Why the rows apply that did.
-    """
-
+    # How to write a fast multiply-add with one rounding: "builtin" is ``fma(a, b, c)``; "contract" is ``a * b + c`` in
+    # a function whose first line is ``#pragma OPENCL FP_CONTRACT ON``; "contract-vectors" is that for vector types, and
+    # ``fma(a, b, c)`` for scalars.
     fma: str = "builtin"
+    # Whether ``fma()`` of doubles rounds once; where it does not, programs begin with ``clkernels/software_fma.clh``.
     fused_double: bool = True
+    # How to write a fast minimum of two numbers that are not NaN: "fmin" or "select" (``a < b ? a : b``).
     minimum: str = "fmin"
+    # Whether quotients and square roots of floats are rounded correctly; where they are not, ``clkernels/division.clh``
+    # corrects them.
     exact_division: bool = False
+    # Whether a permutation of the bytes of two words is one instruction, and to be written in PTX.
     byte_permute: bool = False
+    # Whether the native inverse square root is so near that one step from it gives the square root of a float correctly
+    # rounded.
     inverse_root: bool = False
+    # Whether S-map may use matrix units, which are to be written in PTX: those of double precision, and for maps of
+    # less precision those of numbers of type half.
     matrix_units: bool = False
+    # Whether it is so quick in double precision that it draws surrogates sooner than the host.
     draws_waves: bool = False
+    # Whose default parameters suit it, "gpu" or "cpu": each tunable of a kernel's SPEC has one for either.
     defaults_for: str = "gpu"
+    # Whether thousands of scalar work-items run side by side and share local memory, as on GPUs; on processors one
+    # work-item fills the SIMD registers of a core.
     scalar_work_items: bool = True
+    # Whether it is the processor that the code of the host runs on, too.
     on_host: bool = False
+    # Lane operations per second, on the slow side: how large the first launch of a kernel may be.
     first_rate: float = 1e12
+    # Operations per second of a compute unit, roughly and rather too many: enough to tell seconds from hours.
     unit_rate: float = 0.0
+    # Work-groups that run side by side on a compute unit, where local memory does not say it.
     groups_at_once: int = 16
+    # Whether sorted lists of a scalar work-item must be kept in registers, since those in memory come out wrong.
     lists_in_registers: bool = False
+    # Whether several work-items of a group may solve a system of equations together.
     shared_solves: bool = True
+    # Numbers that a work-item reads before it looks at the first, where they come one by one from far away.
     reads_ahead: int = 32
+    # Compiler options that every program needs on this device.
     build_options: tuple[str, ...] = ()
+    # What every program begins with there; :func:`pyedmcl.kernels.texts.prelude` writes it out.
     prelude: str = ""
+    # What programs begin with as well whose groups are single work-items.
     lone_prelude: str = ""
+    # Whether lookups of many neighbours are bound by reading the tables, and pay for making these narrower.
     narrow_tables: bool = False
+    # Embedding dimensions that the compiler can take in one pass of the neighbour search; 0: as many as pay.
     most_dimensions: int = 0
+    # Largest work-group worth asking for, at most what the device reports.
     max_work_group: int = 256
+    # Part of the reported memory that may be planned with, before the user's own PYEDMCL_MEMORY_FRACTION.
     memory_share: float = 1.0
+    # Largest single allocation in bytes.
     largest_bytes: int = 0
+    # Local memory, in bytes, that the arrays declared in a kernel may take.
     local_bytes: int = 0
+    # Bytes of cache that a unit keeps when a group takes all of this local memory, of which both are parts.
     cache_beside: int = 0
+    # The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
     whole_memory_in_one: bool = False
+    # Programs that are compiled side by side, where several are needed; from two on, also beside other work.
     compilers: int = 1
+    # Whether compiled programs are kept in the user's cache folder, since the runtime itself keeps none.
     keep_programs: bool = False
+    # Work-items of a group, at most, where a launch leaves their number open; 0: the driver chooses.
     group_left_open: int = 0
+    # Whether buffers that were given back serve again.
     reuse_buffers: bool = True
+    # Why no kernel can run on it; None where it works. Such a device is never chosen unasked.
     unusable: str | None = None
+    # What to do about an unusable device.
     instead: str = ""
+    # Why the rows apply that did.
     reasons: tuple[str, ...] = ()
 
     def __hash__(self) -> int:

@@ -381,11 +381,6 @@ def write_folder(root: Path, entries: Mapping[str, str]) -> Path:
 
     Its name is a digest of the environment and of the content. So a folder never changes, two environments or
     settings never meet in one, and processes that start together may write it at the same time.
-
-    Raises
-    ------
-    OSError
-        It cannot be written, others may write there, or it holds other runtimes.
     """
     text = repr((sys.prefix, sorted(entries.items())))
     folder = root / hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -445,13 +440,6 @@ def opencl() -> Any:
     """The module pyopencl, imported with every runtime visible.
 
     A program that has listed OpenCL platforms by itself before has fixed what is visible; nothing is added then.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        pyopencl cannot be imported; the message says why.
-    LaunchError
-        This process was forked from one that had already loaded OpenCL.
     """
     global _module
     check_fork()
@@ -484,13 +472,6 @@ DPCTL_FROM = (0, 22, 1)
 
 def sycl() -> Any:
     """The module dpctl, imported with every OpenCL runtime visible; it fixes what it sees when it first lists devices.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        dpctl cannot be imported, or is too old; the message says so.
-    LaunchError
-        This process was forked from one that had already loaded OpenCL.
     """
     global _sycl
     check_fork()

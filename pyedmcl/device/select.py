@@ -45,25 +45,12 @@ def discover(*, executor: str | None = None, refresh: bool = False) -> list[Devi
     Returns
     -------
     list of DeviceInfo
-
-    Raises
-    ------
-    DeviceNotFoundError
-        PyOpenCL, or the binding of the executor, cannot be imported.
-    LaunchError
-        This process was forked from one that had already loaded OpenCL.
     """
     return registry.devices(executor, refresh=refresh)
 
 
 def discover_every() -> list[DeviceInfo]:
-    """The devices of all executors, without those of bindings that are not there.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        No binding is there that a device needs.
-    """
+    """The devices of all executors, without those of bindings that are not there."""
     infos = discover()
     for name in registry.EXECUTORS:
         with contextlib.suppress(DeviceNotFoundError):
@@ -113,11 +100,6 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
         several, see :func:`select_several`, the first.
     devices : sequence of DeviceInfo, optional
         What to choose from; else what :func:`pyedmcl.device.select.discover` finds.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        Nothing matches; the message lists the devices there are, or how to get one.
     """
     source = "asked for"
     if request is not None and not isinstance(request, str):
@@ -209,11 +191,6 @@ def select_several(request: DeviceNames = None, *, devices: Sequence[DeviceInfo]
         ids with commas between them, or a sequence of any of these. A device that is named twice is taken once.
     devices : sequence of DeviceInfo, optional
         What to choose from; else what :func:`pyedmcl.device.select.discover` finds.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        A name matches nothing.
     """
     if request is None:
         request = config.current().device
@@ -350,19 +327,12 @@ def table(devices: Sequence[DeviceInfo]) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A device, as the caller holds it.
-
-    Attributes
-    ----------
-    info : DeviceInfo
-    context
-        The caller's context; None: one of ours.
-    queue
-        The caller's queue, whose work comes first; None: there is none.
-    """
+    """A device, as the caller holds it."""
 
     info: DeviceInfo
+    # The caller's context; None: one of ours.
     context: Any = None
+    # The caller's queue, whose work comes first; None: there is none.
     queue: Any = None
 
 
@@ -372,13 +342,7 @@ def is_handle(request: Any) -> bool:
 
 
 def places(request: Any) -> list[Place]:
-    """Where the work of a handle is done; of a context with several devices, on each of them.
-
-    Raises
-    ------
-    InputError
-        It is no queue, context or device, or one of a device that cannot be used; with what to give instead.
-    """
+    """Where the work of a handle is done; of a context with several devices, on each of them."""
     return _PLACES[_root(request)](request)
 
 
@@ -483,33 +447,21 @@ KINDS = "a pyopencl.array.Array, an array of CUDA (PyTorch, CuPy, numba), or one
 
 @dataclass(frozen=True)
 class ForeignArray:
-    """A contiguous array in device memory that may be written.
+    """A contiguous array in device memory that may be written."""
 
-    Attributes
-    ----------
-    array
-        The caller's object.
-    what : str
-        How messages call it.
-    shape : tuple of int
-    dtype : numpy.dtype
-    memory
-        The binding's object.
-    first : int
-        Number of the element of the memory that the array begins with.
-    queue
-        A queue of the memory's context, which may be given as ``device=``.
-    context
-        The binding's context of the memory.
-    """
-
+    # The caller's object.
     array: Any
+    # How messages call it.
     what: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    # The binding's object.
     memory: Any
+    # Number of the element of the memory that the array begins with.
     first: int
+    # A queue of the memory's context, which may be given as ``device=``.
     queue: Any
+    # The binding's context of the memory.
     context: Any
 
     def require(self, shape: tuple[int, ...], dtype: Any) -> None:
@@ -536,13 +488,7 @@ def is_array(value: Any) -> bool:
 
 
 def described(value: Any, what: str) -> ForeignArray:
-    """What there is to know of an array of the caller.
-
-    Raises
-    ------
-    InputError
-        It is none, or it may not be written or has gaps between its elements.
-    """
+    """What there is to know of an array of the caller."""
     reader = _reader(value)
     if reader is None:
         raise InputError(f"{what}: {KINDS}, not a {type(value).__name__}")
@@ -640,17 +586,7 @@ _FOREIGN_KEPT = 8
 
 
 def open_device(request: DeviceNames = None) -> Executor:
-    """The executor of the device that ``request`` names or is; see :func:`pyedmcl.device.select.select`.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        No device matches.
-    InputError
-        A queue, context or device of the caller cannot be used.
-    LaunchError
-        The driver refuses a context.
-    """
+    """The executor of the device that ``request`` names or is; see :func:`pyedmcl.device.select.select`."""
     if is_handle(request) or isinstance(request, (list, tuple)):
         return open_devices(request)[0]
     return executor_for(select(cast("str | None", request)).device)

@@ -53,13 +53,7 @@ def missing() -> str | None:
 
 
 def compile_spirv(text: str, options: Sequence[str]) -> bytes:
-    """A SPIR-V module.
-
-    Raises
-    ------
-    BuildError
-        No compiler is installed, or it refuses the text; with its log.
-    """
+    """A SPIR-V module."""
     ocloc, pair, why = shutil.which("ocloc"), _pair(), missing()
     if why is not None:
         raise BuildError(why)
@@ -100,42 +94,23 @@ _found: Found | None = None
 
 @dataclass(frozen=True)
 class Found:
-    """What dpctl lists.
+    """What dpctl lists."""
 
-    Attributes
-    ----------
-    devices : list of (DeviceInfo, dpctl.SyclDevice)
-        Those that can be opened.
-    left_out : list of (str, str)
-        A line for each of the others, and why.
-    spirv : list of (DeviceInfo, dpctl.SyclDevice)
-        Those that can be opened with programs in SPIR-V.
-    """
-
+    # list of (DeviceInfo, dpctl.SyclDevice). Those that can be opened.
     devices: list[tuple[DeviceInfo, Any]]
+    # list of (str, str). A line for each of the others, and why.
     left_out: list[tuple[str, str]]
+    # list of (DeviceInfo, dpctl.SyclDevice). Those that can be opened with programs in SPIR-V.
     spirv: list[tuple[DeviceInfo, Any]] = field(default_factory=list)
 
 
 def devices(refresh: bool = False) -> list[DeviceInfo]:
-    """The devices that can be opened, with the ids of their OpenCL twins behind ``sycl:``.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        dpctl cannot be imported, or is too old.
-    """
+    """The devices that can be opened, with the ids of their OpenCL twins behind ``sycl:``."""
     return [info for info, _ in found(refresh).devices]
 
 
 def spirv_devices(refresh: bool = False) -> list[DeviceInfo]:
-    """The devices that can be opened with programs in SPIR-V, those of Level Zero before the same ones of OpenCL.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        dpctl cannot be imported, or there is no compiler for SPIR-V.
-    """
+    """The devices that can be opened with programs in SPIR-V, those of Level Zero before the same ones of OpenCL."""
     listed = [info for info, _ in found(refresh).spirv]
     why = missing()
     if why is not None:
@@ -395,13 +370,6 @@ class SyclExecutor(CommonExecutor):
         A device from :func:`pyedmcl.device.sycl.devices`.
     context : dpctl.SyclContext, optional
         The caller's, else a new one. The queue is one of ours in any case: in order, and with times.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        The device is not on this machine.
-    LaunchError
-        The driver refuses a queue, or this process is a fork of one that used a device.
     """
 
     buffer = SyclBuffer
@@ -471,13 +439,7 @@ class SyclExecutor(CommonExecutor):
     def launch(
         self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> SyclEvent:
-        """Queue a kernel of this thread, its arguments by name.
-
-        Raises
-        ------
-        LaunchError
-            The arguments are not those of the kernel, or the driver refuses the launch.
-        """
+        """Queue a kernel of this thread, its arguments by name."""
         self._check()
         if not isinstance(kernel, SyclKernel):
             raise LaunchError(f"{kernel!r} is no kernel of this executor")
@@ -506,11 +468,6 @@ class SyclExecutor(CommonExecutor):
 
 class SpirvExecutor(SyclExecutor):
     """As :class:`SyclExecutor`, for queues that take SPIR-V only: programs are compiled to it by a tool of the system.
-
-    Raises
-    ------
-    LaunchError, DeviceNotFoundError
-        As there.
     """
 
     def _compile(self, source: str, flags: tuple[str, ...]) -> SyclProgram:

@@ -53,14 +53,9 @@ PARTS = 8
 
 @dataclass(frozen=True)
 class DimensionRule:
-    """A rule, checked.
+    """A rule, checked."""
 
-    Attributes
-    ----------
-    tolerance : float or None
-        The smallest E whose skill is within this of the best; None for one standard error.
-    """
-
+    # The smallest E whose skill is within this of the best; None for one standard error.
     tolerance: float | None = 0.0
 
     @classmethod
@@ -154,30 +149,20 @@ def standard_error(of_parts: Doubles) -> Doubles:
 
 @dataclass(frozen=True)
 class EmbedDimensionProblem:
-    """Skill of simplex projection of each series by itself, for E = 1 to E_max.
-
-    Attributes
-    ----------
-    data : Prepared
-    E_max, tau, Tp, exclusion_radius : int
-    knn : int or None
-        Neighbours; E + 1 if None.
-    search : SearchRequest
-        How neighbours are searched.
-    unit : str
-        What progress counts; series, under another name where this is the first stage of another job.
-    parts : int
-        Of the predicted rows: also the skill of each of this many parts; 0 for none.
-    """
+    """Skill of simplex projection of each series by itself, for E = 1 to E_max."""
 
     data: Prepared
     E_max: int
     tau: int
     Tp: int
     exclusion_radius: int
+    # Neighbours; E + 1 if None.
     knn: int | None
+    # How neighbours are searched.
     search: SearchRequest
+    # What progress counts; series, under another name where this is the first stage of another job.
     unit: str = "series"
+    # Of the predicted rows: also the skill of each of this many parts; 0 for none.
     parts: int = 0
 
     kernels: ClassVar[tuple[str, ...]] = ("knn", "predict", "skill")
@@ -294,20 +279,13 @@ class SelfSkill:
 
 @dataclass(frozen=True)
 class _Part:
-    """Which skills come from sums that were computed together.
-
-    Attributes
-    ----------
-    dims : ndarray of int
-    first, libraries : int
-        The first series of the block, and how many there are.
-    number : int
-        Of the part of the predicted rows; -1 for all rows.
-    """
+    """Which skills come from sums that were computed together."""
 
     dims: NDArray[np.int_]
+    # first, libraries: The first series of the block, and how many there are.
     first: int
     libraries: int
+    # Of the part of the predicted rows; -1 for all rows.
     number: int
 
     @property
@@ -412,24 +390,15 @@ def _runs(values: NDArray[Any], gaps: NDArray[np.bool_], most: int) -> Iterator[
 
 @dataclass(frozen=True)
 class EmbedDimensionRowsProblem:
-    """Skill over the rows that are predicted, for E = 1 to E_max.
-
-    Attributes
-    ----------
-    data : Prepared
-    E_max : int
-    target : array_like (n_steps,) or None
-        What each series predicts; itself if None.
-    options : PredictionOptions
-        But for E.
-    search : SearchRequest
-        How neighbours are searched.
-    """
+    """Skill over the rows that are predicted, for E = 1 to E_max."""
 
     data: Prepared
     E_max: int
+    # array_like (n_steps,) or None. What each series predicts; itself if None.
     target: Any
+    # But for E.
     options: PredictionOptions
+    # How neighbours are searched.
     search: SearchRequest
 
     kernels: ClassVar[tuple[str, ...]] = SimplexProblem.kernels

@@ -154,29 +154,20 @@ _LEAST, _MOST = 2.0**-100, 2.0**100
 
 @dataclass(frozen=True)
 class KnnProblem:
-    """The k nearest library rows of each query row.
+    """The k nearest library rows of each query row."""
 
-    Attributes
-    ----------
-    library : Series
-        One series.
-    query : Series or None
-        Another series whose rows are looked up; the library itself if None.
-    E, tau, Tp, k, exclusion_radius : int
-    search : SearchRequest
-        How neighbours are searched.
-    dtype : str
-        What kernels compute in.
-    """
-
+    # One series.
     library: Series
+    # Another series whose rows are looked up; the library itself if None.
     query: Series | None
     E: int
     tau: int
     Tp: int
     k: int
     exclusion_radius: int
+    # How neighbours are searched.
     search: SearchRequest
+    # What kernels compute in.
     dtype: str
 
     kernels: ClassVar[tuple[str, ...]] = ("knn",)
@@ -504,17 +495,13 @@ class FalseNeighborsProblem:
 
     Attributes
     ----------
-    data : Prepared
-        The series without their first ``tau`` values, so that every state has a further coordinate.
-    whole : ndarray (n_steps, n_series)
-        The series.
-    E_max, tau, exclusion_radius : int
     ratio, size : float
         Bounds of the criteria; see :func:`pyedmcl.false_neighbors`.
-    search : SearchRequest
     """
 
+    # The series without their first ``tau`` values, so that every state has a further coordinate.
     data: Prepared
+    # ndarray (n_steps, n_series). The series.
     whole: NDArray[Any]
     E_max: int
     tau: int

@@ -36,16 +36,6 @@ class EmbeddingScanProblem:
     """Skill of each series by itself for E = 1 to E_max and all pairs of tau and Tp.
 
     Rows of the result are all series of the first pair, of the second one, and so on.
-
-    Attributes
-    ----------
-    data : Prepared
-    E_max : int
-    tau, Tp : tuple of int
-    exclusion_radius : int
-    knn : int or None
-        Neighbours; E + 1 if None.
-    search : SearchRequest
     """
 
     data: Prepared
@@ -53,6 +43,7 @@ class EmbeddingScanProblem:
     tau: tuple[int, ...]
     Tp: tuple[int, ...]
     exclusion_radius: int
+    # Neighbours; E + 1 if None.
     knn: int | None
     search: SearchRequest
 

@@ -59,18 +59,12 @@ class Field(IntEnum):
 
 @dataclass(frozen=True)
 class CcmPair:
-    """A library series that is to predict a target series from random parts of itself.
+    """A library series that is to predict a target series from random parts of itself."""
 
-    Attributes
-    ----------
-    library, target : int
-        Columns of the data given to :class:`pyedmcl.engines.ccm.SampledSkill`.
-    stream : (int, int)
-        Numbers that choose the random stream, beside seed, library size and sample.
-    """
-
+    # library, target: Columns of the data given to :class:`pyedmcl.engines.ccm.SampledSkill`.
     library: int
     target: int
+    # (int, int). Numbers that choose the random stream, beside seed, library size and sample.
     stream: tuple[int, int]
 
 
@@ -98,10 +92,8 @@ def reach(k: int, size: int, n: int, chance: float = SHORT) -> int:
 
     Parameters
     ----------
-    k : int
     size, n : int
         Rows that are drawn, and rows that they are drawn from.
-    chance : float
     """
     if size >= n:
         return min(k, n)
@@ -120,10 +112,8 @@ def split_sizes(
 
     Parameters
     ----------
-    sizes : sequence of int
     n_rows : int
         Rows that are drawn from.
-    E, k : int
     most_entries : int
         Neighbours of each row that there is memory for.
 
@@ -158,22 +148,15 @@ def stream_keys(seed: int, sizes: Sequence[int]) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of up to sixteen samples as the kernels read them, and where their results go.
+    """Columns of up to sixteen samples as the kernels read them, and where their results go."""
 
-    Attributes
-    ----------
-    numbers : ndarray of int32 (n, len(Field))
-        By :class:`Field`.
-    pair, size : ndarray of int (n,)
-        Which pair and which library size.
-    draw : ndarray of int (n,)
-        Columns with the same number draw the same rows: those of pairs that have the rows to draw from and the stream
-        in common, such as the windows of a series, or a library and the surrogates of a target.
-    """
-
+    # ndarray of int32 (n, len(Field)). By :class:`Field`.
     numbers: NDArray[np.int32]
+    # pair, size: ndarray of int (n,). Which pair and which library size.
     pair: NDArray[np.int_]
     size: NDArray[np.int_]
+    # ndarray of int (n,). Columns with the same number draw the same rows: those of pairs that have the rows to draw
+    # from and the stream in common, such as the windows of a series, or a library and the surrogates of a target.
     draw: NDArray[np.int_]
 
     def take(self, which: NDArray[np.int_]) -> Columns:
@@ -201,7 +184,6 @@ def columns_of(
         By :class:`Of`.
     sizes, keys
         Library sizes and their keys.
-    samples : int
     row_lists : ndarray of int (n, 2)
         Of each pair: how many rows may be drawn, and where their list begins.
     first_library : int
@@ -234,24 +216,16 @@ def columns_of(
 
 @dataclass
 class LaidOut:
-    """What the kernels read, on the device.
+    """What the kernels read, on the device."""
 
-    Attributes
-    ----------
-    library, query : Buffer
-        States in the layout of the search.
-    strides : (int, int)
-        Of both.
-    rows_of : Buffer
-        Lists of rows that may be drawn.
-    future_targets : Buffer
-        What rows lead to.
-    """
-
+    # library, query: States in the layout of the search.
     library: Buffer
     query: Buffer
+    # (int, int). Of both.
     strides: tuple[int, int]
+    # Lists of rows that may be drawn.
     rows_of: Buffer
+    # What rows lead to.
     future_targets: Buffer
 
 
@@ -260,10 +234,8 @@ class ColumnKernels:
 
     Parameters
     ----------
-    executor : Executor
     problem : SearchProblem
         Its number of neighbours is the k of a prediction.
-    pool : Pool
     least : int
         Neighbours without which a row is not predicted.
     predicted : (int, int), optional
@@ -337,10 +309,8 @@ class ColumnKernels:
 
         Parameters
         ----------
-        data : LaidOut
         tables : Tables or None
             Prepared, with ``entries`` neighbours of each row; None where all sizes are direct.
-        columns : Columns
         direct : ndarray of bool (n_sizes,)
             Library sizes whose members are all looked at.
         words : ndarray (n_columns, word_stride), optional
@@ -447,21 +417,14 @@ _MOST_BYTES = 1 << 32  # offsets of lists are 32-bit
 
 @dataclass(frozen=True)
 class States:
-    """States of the library series as the search reads them.
+    """States of the library series as the search reads them."""
 
-    Attributes
-    ----------
-    problem : SearchProblem
-        Its number of neighbours is the k of a prediction.
-    library, query : ndarray (n_series, stride)
-        In the layout of the search; see :mod:`pyedmcl.search.tables`.
-    embedded : ndarray of bool (n_series, n_steps)
-        Rows that have all their coordinates.
-    """
-
+    # Its number of neighbours is the k of a prediction.
     problem: SearchProblem
+    # library, query: ndarray (n_series, stride). In the layout of the search; see :mod:`pyedmcl.search.tables`.
     library: NDArray[Any]
     query: NDArray[Any]
+    # ndarray of bool (n_series, n_steps). Rows that have all their coordinates.
     embedded: Mask
 
 
@@ -470,8 +433,6 @@ class SampledSkill:
 
     Parameters
     ----------
-    executor : Executor
-    states : States
     future_targets : ndarray (n_targets, n_steps) of float64, or FutureTargets
         What row t is to predict (the target's value at t + Tp), NaN where there is none. Engines that are opened one
         after the other for the same targets share the object.
@@ -543,8 +504,6 @@ class SampledSkill:
             Many pairs are best given as a table, see :class:`pyedmcl.engines.ccm.Of`.
         sizes : sequence of int
             Different library sizes, each at most the number of rows that may be drawn for any pair.
-        samples : int
-        seed : int
         members : ndarray of bool (n_pairs, n_sizes, samples, n_steps), optional
             Sub-libraries that the caller has drawn: as many rows as ``sizes`` says, of those that may be drawn.
         """

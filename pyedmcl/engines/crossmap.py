@@ -57,51 +57,36 @@ class _Group:
 
 @dataclass(frozen=True)
 class MapData:
-    """What a cross map is computed from. A map may have several layers, which differ in E only.
+    """What a cross map is computed from. A map may have several layers, which differ in E only."""
 
-    Attributes
-    ----------
-    values : ndarray (n_steps, n_series)
-        All libraries, from :func:`pyedmcl.series.scaling.condition`.
-    E : ndarray of int (n_targets,) or (n_layers, n_targets)
-        Embedding dimension of each target, in each layer.
-    tau, Tp, exclusion_radius : int
-    k : int or None
-        Number of neighbours; E + 1 if None.
-    gap_pattern : ndarray of int (n_targets,) or (n_layers, n_targets), optional
-        0 where no library row is ruled out by gaps of the target, else the number of its pattern.
-    library_masks : mapping
-        Number of a pattern to the library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.states.rows`.
-    gaps : bool or ndarray of bool (n_layers,)
-        Whether any prediction or observation may be missing.
-    search : SearchRequest, optional
-        How neighbours are searched.
-    n_libraries : int, optional
-        Number of libraries of the whole map, of which this device may compute a part; by default the number of series.
-    targets : ndarray (n_steps, n_targets), optional
-        All targets, conditioned as the libraries are; by default the targets are the libraries.
-    predicted : (int, int), optional
-        The first row that is predicted, and one past the last; by default all rows are predicted.
-    hidden : ndarray of int32, optional
-        Rows within ``predicted`` that are left out all the same. Where there are any, ``gaps`` must be true.
-    compact : bool
-        Whether targets are looked up in 16 bits where that is precise enough (:mod:`.targets`).
-    """
-
+    # ndarray (n_steps, n_series). All libraries, from :func:`pyedmcl.series.scaling.condition`.
     values: NDArray[Any]
+    # ndarray of int (n_targets,) or (n_layers, n_targets). Embedding dimension of each target, in each layer.
     E: NDArray[np.int_]
     tau: int = 1
     Tp: int = 0
     exclusion_radius: int = 0
+    # Number of neighbours; E + 1 if None.
     k: int | None = None
+    # ndarray of int (n_targets,) or (n_layers, n_targets), optional. 0 where no library row is ruled out by gaps of the
+    # target, else the number of its pattern.
     gap_pattern: NDArray[np.int_] | None = None
+    # Number of a pattern to the library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.states.rows`.
     library_masks: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+    # bool or ndarray of bool (n_layers,). Whether any prediction or observation may be missing.
     gaps: bool | NDArray[np.bool_] = False
+    # How neighbours are searched.
     search: SearchRequest | None = None
+    # Number of libraries of the whole map, of which this device may compute a part; by default the number of series.
     n_libraries: int | None = None
+    # ndarray (n_steps, n_targets), optional. All targets, conditioned as the libraries are; by default the targets are
+    # the libraries.
     targets: NDArray[Any] | None = None
+    # (int, int), optional. The first row that is predicted, and one past the last; by default all rows are predicted.
     predicted: tuple[int, int] | None = None
+    # Rows within ``predicted`` that are left out all the same. Where there are any, ``gaps`` must be true.
     hidden: NDArray[np.int32] | None = None
+    # Whether targets are looked up in 16 bits where that is precise enough (:mod:`.targets`).
     compact: bool = False
 
     def rows(self, E: Any) -> tuple[Any, int]:
@@ -113,13 +98,7 @@ class MapData:
 
 
 class CrossMap:
-    """Computes the skill of all pairs. The neighbour table of a library serves all targets of the table's dimension.
-
-    Parameters
-    ----------
-    executor : Executor
-    data : MapData
-    """
+    """Computes the skill of all pairs. The neighbour table of a library serves all targets of the table's dimension."""
 
     def __init__(self, executor: Executor, data: MapData) -> None:
         self.executor, self._data = executor, data
@@ -386,31 +365,21 @@ Numbers = NDArray[np.int_]
 
 @dataclass(frozen=True)
 class WindowData:
-    """Windows without gaps.
+    """Windows without gaps."""
 
-    Attributes
-    ----------
-    values : ndarray (width, n_windows * n_libraries)
-        From :func:`pyedmcl.series.scaling.condition`, window by window.
-    targets : ndarray (width, n_windows * n_targets)
-    E : ndarray of int (n_windows, n_targets)
-        Embedding dimension of each target.
-    tau, Tp, exclusion_radius : int
-    k : int or None
-        Neighbours; E + 1 if None.
-    search : SearchRequest
-    overlapping : Overlapping or None
-        The libraries' rows, where all windows hold the same numbers of them.
-    """
-
+    # ndarray (width, n_windows * n_libraries). From :func:`pyedmcl.series.scaling.condition`, window by window.
     values: NDArray[Any]
+    # ndarray (width, n_windows * n_targets)
     targets: NDArray[Any]
+    # ndarray of int (n_windows, n_targets). Embedding dimension of each target.
     E: Numbers
     tau: int
     Tp: int
     exclusion_radius: int
+    # Neighbours; E + 1 if None.
     k: int | None
     search: SearchRequest
+    # The libraries' rows, where all windows hold the same numbers of them.
     overlapping: Overlapping | None = None
 
 

@@ -42,30 +42,20 @@ _ROUNDINGS, _ROUNDINGS_BESIDE = 4, 16
 
 @dataclass(frozen=True)
 class WaveSeries:
-    """What the surrogates of a series are made of, and how the device reads them.
+    """What the surrogates of a series are made of, and how the device reads them."""
 
-    Attributes
-    ----------
-    values : ndarray (n_steps,)
-        The series itself as the device reads it.
-    spectrum : ndarray (n_steps // 2 + 1,)
-        Magnitudes of the transform of what is drawn.
-    mean : float
-        What is added to each surrogate.
-    base : ndarray (n_steps,) or None
-        What is added to each step then, NaN in gaps.
-    shift, exponent : float, int
-        Of the layout: see :func:`laid_out`.
-    keys : ndarray of uint64 (n_groups, 2)
-        Of the random streams of its surrogates.
-    """
-
+    # ndarray (n_steps,). The series itself as the device reads it.
     values: NDArray[np.float32]
+    # ndarray (n_steps // 2 + 1,). Magnitudes of the transform of what is drawn.
     spectrum: Doubles
+    # What is added to each surrogate.
     mean: float
+    # ndarray (n_steps,) or None. What is added to each step then, NaN in gaps.
     base: Doubles | None
+    # shift, exponent: Of the layout: see :func:`laid_out`.
     shift: float
     exponent: int
+    # ndarray of uint64 (n_groups, 2). Of the random streams of its surrogates.
     keys: NDArray[np.uint64]
 
     @property
@@ -84,8 +74,6 @@ class WaveDrawer:
 
     Parameters
     ----------
-    executor : Executor
-    n_steps : int
     turns : ndarray of complex128 (65536,)
         The phases that there are.
     """
@@ -103,8 +91,6 @@ class WaveDrawer:
 
         Parameters
         ----------
-        several : sequence of WaveSeries
-        first, n : int
         targets : Buffer
             float32 [rows][stride].
         rows, stride : int
@@ -200,17 +186,11 @@ _FAR = 1000  # beyond this binary exponent a power of two is no float64
 
 @dataclass(frozen=True)
 class Span:
-    """Columns ``begin`` to ``end - 1`` of targets that are gaps in the same rows.
-
-    Attributes
-    ----------
-    begin, end : int
-    missing : ndarray of bool (n_steps,) or None
-        Those rows; None where there is none.
-    """
+    """Columns ``begin`` to ``end - 1`` of targets that are gaps in the same rows."""
 
     begin: int
     end: int
+    # ndarray of bool (n_steps,) or None. Those rows; None where there is none.
     missing: Mask | None = None
 
 
@@ -289,39 +269,24 @@ _FILLS = 2048
 
 @dataclass(frozen=True)
 class Libraries:
-    """Series whose states predict.
+    """Series whose states predict."""
 
-    Attributes
-    ----------
-    values : ndarray (n_steps, n_libraries)
-        From :func:`pyedmcl.series.scaling.condition`.
-    E : ndarray of int (n_libraries,)
-    tau, exclusion_radius : int
-    k : int or None
-        Neighbours; E + 1 if None.
-    gaps : bool
-        Whether any prediction or observation may be missing, those of targets too.
-    search : SearchRequest, optional
-        How neighbours are searched.
-    """
-
+    # ndarray (n_steps, n_libraries). From :func:`pyedmcl.series.scaling.condition`.
     values: NDArray[Any]
+    # ndarray of int (n_libraries,)
     E: Numbers
     tau: int = 1
     exclusion_radius: int = 0
+    # Neighbours; E + 1 if None.
     k: int | None = None
+    # Whether any prediction or observation may be missing, those of targets too.
     gaps: bool = False
+    # How neighbours are searched.
     search: SearchRequest | None = None
 
 
 class LaggedMap:
-    """Skill at any lag; tables of neighbours are kept, as far as there is memory, and serve all targets.
-
-    Parameters
-    ----------
-    executor : Executor
-    libraries : Libraries
-    """
+    """Skill at any lag; tables of neighbours are kept, as far as there is memory, and serve all targets."""
 
     def __init__(self, executor: Executor, libraries: Libraries) -> None:
         self.executor, self._libraries = executor, libraries
@@ -406,7 +371,6 @@ class LaggedMap:
 
         Parameters
         ----------
-        lags : sequence of int
         wanted : ndarray of bool (n_libraries, n_spans)
             What is not wanted takes no time, but for a map that most of is wanted.
 

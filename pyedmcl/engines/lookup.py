@@ -40,60 +40,37 @@ Piece = tuple[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class TargetColumns:
-    """Targets on the device, time-major, in the layout of the kernel.
+    """Targets on the device, time-major, in the layout of the kernel."""
 
-    Attributes
-    ----------
-    values : Buffer
-        [step][stride], around 0 and of magnitudes near 1, GAP where there is no value.
-    target_of : Buffer
-        Column of rho of each column.
-    stride : int
-    codes : Codes, optional
-        The same targets in 16 bits.
-    """
-
+    # [step][stride], around 0 and of magnitudes near 1, GAP where there is no value.
     values: Buffer
+    # Column of rho of each column.
     target_of: Buffer
     stride: int
+    # The same targets in 16 bits.
     codes: Codes | None = None
 
 
 @dataclass(frozen=True)
 class LookupRequest:
-    """What tables are looked up for.
-
-    Attributes
-    ----------
-    E : int
-    targets : TargetColumns
-    predicted : (int, int)
-        The first row that is predicted, and one past the last.
-    gaps : bool
-        Whether any prediction or observation may be missing.
-    compact : bool
-        Whether targets of 16 bits are looked up, where these are enough.
-    """
+    """What tables are looked up for."""
 
     E: int
     targets: TargetColumns
+    # (int, int). The first row that is predicted, and one past the last.
     predicted: tuple[int, int]
+    # Whether any prediction or observation may be missing.
     gaps: bool = False
+    # Whether targets of 16 bits are looked up, where these are enough.
     compact: bool = False
 
 
 @dataclass(frozen=True)
 class RhoRows:
-    """Where rho of some tables is written.
-
-    Attributes
-    ----------
-    buffer : Buffer
-    row, stride : int
-        Row of the tables' first library; columns of rho.
-    """
+    """Where rho of some tables is written."""
 
     buffer: Buffer
+    # row, stride: Row of the tables' first library; columns of rho.
     row: int
     stride: int
 
@@ -125,34 +102,23 @@ _OBSERVING, _STAGING = 1.0, 40.0
 
 @dataclass(frozen=True)
 class LookupShape:
-    """The launch of one class of targets.
+    """The launch of one class of targets."""
 
-    Attributes
-    ----------
-    parameters : mapping
-        Tuned parameters, with fewer libraries at once where there are few.
-    columns, group : int
-        Targets and work-items of a group.
-    blocks : int
-        Blocks of columns of a launch.
-    cost : float
-        Operations of a block for each library and query row.
-    slices : int
-        Groups that share a column tile: of n, group i has the libraries i, i + n, i + 2 n, ..
-    stage_rows : int
-        Steps that a group's local array has room for; 0: targets are read from the caches.
-    local_sums : int
-        What of the sums over rows waits in local memory between chunks: 0 nothing, 1 what rounding left over, 2 the
-        sums as well.
-    """
-
+    # Tuned parameters, with fewer libraries at once where there are few.
     parameters: Mapping[str, Any]
+    # columns, group: Targets and work-items of a group.
     columns: int
     group: int
+    # Blocks of columns of a launch.
     blocks: int
+    # Operations of a block for each library and query row.
     cost: float
+    # Groups that share a column tile: of n, group i has the libraries i, i + n, i + 2 n, ..
     slices: int
+    # Steps that a group's local array has room for; 0: targets are read from the caches.
     stage_rows: int
+    # What of the sums over rows waits in local memory between chunks: 0 nothing, 1 what rounding left over, 2 the sums
+    # as well.
     local_sums: int = 0
 
 
@@ -161,9 +127,6 @@ class LookupShapes:
 
     Parameters
     ----------
-    info : DeviceInfo
-    n_steps : int
-    dtype : str
     n_libraries : int
         Of the whole map.
     """
@@ -372,9 +335,6 @@ class Lookups:
 
     Parameters
     ----------
-    executor : Executor
-    n_steps : int
-    dtype : str
     n_libraries : int
         Of the whole job.
     pool : Pool, optional
@@ -408,11 +368,8 @@ class Lookups:
 
         Parameters
         ----------
-        tables : Tables
-        request : LookupRequest
         columns : (int, int)
             The first of the targets, and one past the last.
-        into : RhoRows
         """
         self.run_each(tables, request, [(columns, (0, tables.n_libraries))], into)
 
@@ -565,7 +522,6 @@ class Lookups:
 
         Parameters
         ----------
-        tables : Tables
         lookups : iterable of (E, targets, (begin, end), gaps, compact)
             The dimension, how many targets, and the rest as in :meth:`run`.
         """

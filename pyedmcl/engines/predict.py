@@ -65,7 +65,6 @@ def skill_sums(
 
     Parameters
     ----------
-    executor : Executor
     predicted : Buffer
         ``dtype`` [n_pairs][n_rows]; NaN where there is no prediction.
     observed : Buffer
@@ -73,7 +72,6 @@ def skill_sums(
         a magnitude from PRESENT (1e15) on marks a gap. The data should be centred.
     observed_of : array_like of int, shape (n_pairs,)
         Series of each pair.
-    n_rows : int
     observed_stride, observed_offset : int
         Elements from series to series, and of row 0 of a series with the prediction interval Tp added.
     t_begin, t_end : array_like of int, shape (n_pairs,) or one for all
@@ -88,13 +86,6 @@ def skill_sums(
     ndarray of float64, shape (n_pairs, 8)
         Columns: :data:`SUMS`. Rows of a chunk are added in ``dtype`` in their order, chunks in float64 in theirs: the
         same numbers on every device.
-
-    Raises
-    ------
-    InputError
-        A row that is asked for lies outside a buffer, or the device has no float64.
-    DeviceMemoryError
-        No room for the sums of one pair.
     """
     series = np.ascontiguousarray(observed_of, dtype=np.int32)
     n_pairs = len(series)
@@ -294,13 +285,10 @@ def project_each(
 
     Parameters
     ----------
-    executor : Executor
-    problem : SearchProblem
     future_targets : ndarray (n_libraries, n_library)
         What library row j leads to, NaN only where that is outside the series.
     library, query : ndarray (n_libraries, stride)
         In the layout of the search; the same object where both are alike.
-    request : SearchRequest, optional
     """
     pool = Pool(executor, "project_each", problem, len(library))
     values, shift, exponent = _near_one(future_targets, problem.dtype)
@@ -362,21 +350,14 @@ def _of_data(
 
 @dataclass(frozen=True)
 class _Target:
-    """A target as the kernel reads it.
+    """A target as the kernel reads it."""
 
-    Attributes
-    ----------
-    values : ndarray (1, n_library)
-    shift : float
-    exponent : int
-        These are undone in predictions.
-    library_mask : ndarray of bool (n_library,) or None
-        Rows that may be neighbours, where these are not all that the search takes.
-    """
-
+    # ndarray (1, n_library)
     values: NDArray[Any]
     shift: float
+    # These are undone in predictions.
     exponent: int
+    # ndarray of bool (n_library,) or None. Rows that may be neighbours, where these are not all that the search takes.
     library_mask: NDArray[np.bool_] | None
 
     @classmethod
@@ -428,8 +409,6 @@ class Projector:
 
     Parameters
     ----------
-    executor : Executor
-    problem : SearchProblem
     future_target : ndarray (n_library,) of float64
         What library row j leads to (the target's value at j + Tp), NaN where there is none.
     library_mask : ndarray of bool (n_library,), optional
@@ -504,7 +483,6 @@ class SelfProjection:
 
     Parameters
     ----------
-    executor : Executor
     data : Staging
         Targets, a series for each library.
     a, b : int
@@ -560,7 +538,6 @@ class PairPredictions:
 
     Parameters
     ----------
-    executor : Executor
     libraries, targets : ndarray (n_steps, n_libraries), (n_steps, n_targets)
         NaN for gaps.
     problem : SearchProblem

@@ -44,24 +44,16 @@ class _Chosen:
 
 @dataclass(frozen=True)
 class Fits:
-    """Local fits per theta and query row.
+    """Local fits per theta and query row."""
 
-    Attributes
-    ----------
-    predicted, variance : ndarray (n_thetas, n)
-        NaN where a row has no neighbour.
-    coefficients : ndarray (n_thetas, n, D + 1)
-        Intercept and slopes, in the data's units.
-    singular_values : ndarray (n_thetas, n, D + 1) or None
-        Of the weighted regressors with their column of ones, descending.
-    redone : int
-        How many fits were redone by singular values on the host.
-    """
-
+    # predicted, variance: ndarray (n_thetas, n). NaN where a row has no neighbour.
     predicted: Doubles
     variance: Doubles
+    # ndarray (n_thetas, n, D + 1). Intercept and slopes, in the data's units.
     coefficients: Doubles
+    # ndarray (n_thetas, n, D + 1) or None. Of the weighted regressors with their column of ones, descending.
     singular_values: Doubles | None
+    # How many fits were redone by singular values on the host.
     redone: int
 
     @classmethod
@@ -82,7 +74,6 @@ class LocalFits:
 
     Parameters
     ----------
-    executor : Executor
     library : ndarray (m, D) of float64
         Coordinates of the library rows, finite; at least one row.
     target : ndarray (m,)
@@ -172,12 +163,6 @@ class LocalFits:
         rows : ndarray of int (n,)
             Row numbers, for the exclusion.
         thetas : ndarray (n_thetas,)
-        singular_values : bool
-
-        Raises
-        ------
-        DeviceMemoryError
-            Not even a block of some rows fits on the device.
         """
         n, dims = points.shape
         if self._exponents[0]:

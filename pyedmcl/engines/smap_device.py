@@ -32,24 +32,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tiling:
-    """A block of query rows, as work-groups share it.
+    """A block of query rows, as work-groups share it."""
 
-    Attributes
-    ----------
-    padded : int
-        Query rows with padding.
-    rows : int
-        Query rows of a tile, which is what a work-group sums for.
-    tiles, uncut : int
-        Tiles, and how many of them (the first ones) one work-group sums for the whole library.
-    parts : int
-        Parts of the library for each of the others, each with a work-group and sums of its own.
-    """
-
+    # Query rows with padding.
     padded: int
+    # Query rows of a tile, which is what a work-group sums for.
     rows: int
+    # tiles, uncut: Tiles, and how many of them (the first ones) one work-group sums for the whole library.
     tiles: int
     uncut: int
+    # Parts of the library for each of the others, each with a work-group and sums of its own.
     parts: int
 
     @property
@@ -68,27 +60,19 @@ _MOST_RATE = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True)
 class Library:
-    """Legal library rows on the host.
+    """Legal library rows on the host."""
 
-    Attributes
-    ----------
-    x, y : ndarray (m, D), (m,)
-        Rows whose target is NaN count as neighbours (for ``knn`` and the mean distance) but not in fits.
-    rows : ndarray of int (m,)
-        Ascending row numbers.
-    radius : int
-        Rows with |t - j| up to this are left out; -1 where none is.
-    knn : int or None
-        Neighbours per query; None for all.
-    alpha : float
-        Ridge penalty on the slopes; 0 for least squares.
-    """
-
+    # x, y: ndarray (m, D), (m,). Rows whose target is NaN count as neighbours (for ``knn`` and the mean distance) but
+    # not in fits.
     x: Doubles
     y: Doubles
+    # ndarray of int (m,). Ascending row numbers.
     rows: NDArray[np.int64]
+    # Rows with |t - j| up to this are left out; -1 where none is.
     radius: int
+    # Neighbours per query; None for all.
     knn: int | None
+    # Ridge penalty on the slopes; 0 for least squares.
     alpha: float = 0.0
 
     @cached_property
@@ -161,28 +145,19 @@ _EXTENDED = np.finfo(np.longdouble).eps < 1e-18
 
 @dataclass(frozen=True)
 class WhiteBasis:
-    """``z = (x - shift) @ map`` and ``v = (y - target_shift) / target_scale``.
+    """``z = (x - shift) @ map`` and ``v = (y - target_shift) / target_scale``."""
 
-    Attributes
-    ----------
-    shift : ndarray (D,)
-    map : ndarray (D, rank)
-        Directions in which the library does not vary (to rounding) are left out.
-    inverse : ndarray (rank, D)
-        ``x = shift + z @ inverse`` within the library's own plane.
-    exponent : int
-        Coordinates for distances are ``(x - shift) * 2**-exponent``, of magnitude 1 or so in the library.
-    target_shift, target_scale : float
-    flat : bool
-        Some directions are less than 1e-6 of the largest one.
-    """
-
+    # ndarray (D,)
     shift: Doubles
+    # ndarray (D, rank). Directions in which the library does not vary (to rounding) are left out.
     map: Doubles
+    # ndarray (rank, D). ``x = shift + z @ inverse`` within the library's own plane.
     inverse: Doubles
+    # Coordinates for distances are ``(x - shift) * 2**-exponent``, of magnitude 1 or so in the library.
     exponent: int
     target_shift: float
     target_scale: float
+    # Some directions are less than 1e-6 of the largest one.
     flat: bool = False
 
     @property
@@ -273,22 +248,16 @@ def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | No
 
 @dataclass(frozen=True)
 class Solved:
-    """Fits as the device has them, for n rows.
+    """Fits as the device has them, for n rows."""
 
-    Attributes
-    ----------
-    predicted, variance, doubt : ndarray (n_thetas, n)
-        The last: what the prediction may be off by, in roundings of the scaled targets.
-    coefficients : ndarray (n_thetas, n, D + 1)
-        Intercept and slopes in the data's units.
-    counts : ndarray of int (n,)
-        Legal neighbours.
-    """
-
+    # predicted, variance, doubt: ndarray (n_thetas, n). The last: what the prediction may be off by, in roundings of
+    # the scaled targets.
     predicted: Doubles
     variance: Doubles
     doubt: Doubles
+    # ndarray (n_thetas, n, D + 1). Intercept and slopes in the data's units.
     coefficients: Doubles
+    # ndarray of int (n,). Legal neighbours.
     counts: NDArray[np.int32]
 
 
@@ -347,15 +316,7 @@ _MOST_ROWS = 1 << 26
 
 
 class Sweeps:
-    """A library on the device.
-
-    Parameters
-    ----------
-    executor : Executor
-    library : Library
-    basis : WhiteBasis
-    dtype : str
-    """
+    """A library on the device."""
 
     def __init__(self, executor: Executor, library: Library, basis: WhiteBasis, dtype: str) -> None:
         self.executor, self.library, self.basis, self.dtype = executor, library, basis, dtype

@@ -38,33 +38,22 @@ _MOST_RADIUS = 2**29  # so that row + radius is an int; no series is longer
 
 @dataclass(frozen=True)
 class MapShape:
-    """What a map of local linear fits is like, whatever its series hold.
-
-    Attributes
-    ----------
-    n_steps, n_targets : int
-    tau, Tp, exclusion_radius : int
-    gaps : bool
-        Whether any prediction or observation may be missing.
-    penalised : bool
-        Whether slopes are penalised.
-    slopes : bool
-        Whether mean slopes are wanted.
-    dtype : str
-        Of states, distances and products.
-    compact : bool
-        Where the device has matrix units, these may multiply with less precision.
-    """
+    """What a map of local linear fits is like, whatever its series hold."""
 
     n_steps: int
     n_targets: int
     tau: int
     Tp: int
     exclusion_radius: int
+    # Whether any prediction or observation may be missing.
     gaps: bool
+    # Whether slopes are penalised.
     penalised: bool
+    # Whether mean slopes are wanted.
     slopes: bool
+    # Of states, distances and products.
     dtype: str
+    # Where the device has matrix units, these may multiply with less precision.
     compact: bool
 
     @property
@@ -80,21 +69,14 @@ class MapShape:
 
 @dataclass(frozen=True)
 class TargetClass:
-    """Targets of one dimension and pattern of gaps, adjacent columns, and how the kernels treat them.
-
-    Attributes
-    ----------
-    E, pattern : int
-    begin, end : int
-        Columns.
-    gram, map : dict
-        Specialisation and parameters of the kernels of these names.
-    """
+    """Targets of one dimension and pattern of gaps, adjacent columns, and how the kernels treat them."""
 
     E: int
     pattern: int
+    # begin, end: Columns.
     begin: int
     end: int
+    # gram, map: Specialisation and parameters of the kernels of these names.
     gram: dict[str, Any]
     map: dict[str, Any]
     #: What :meth:`MapKernels.bytes_of_library` has found.
@@ -114,11 +96,9 @@ class MapKernels:
 
     Parameters
     ----------
-    executor : Executor
     pool : Pool
         Holds "series" (libraries, n_steps) in double and, where slopes are penalised, "strength" before
         :meth:`whiten`, and "doubtful" before :meth:`solve`.
-    shape : MapShape
     """
 
     def __init__(self, executor: Executor, pool: Pool, shape: MapShape) -> None:
@@ -204,9 +184,6 @@ class MapKernels:
 
         Parameters
         ----------
-        each : TargetClass
-        n : int
-        theta : float
         library_mask : ndarray of bool (n_steps,) or (n, n_steps)
             Library rows that may be neighbours: of all libraries, or of each. Looked at only where there are gaps.
         asked : ndarray of bool (n_steps,) or (n, n_steps), optional
@@ -262,8 +239,6 @@ class MapKernels:
 
         Parameters
         ----------
-        each : TargetClass
-        n : int
         targets : Buffer
             Time-major, ``stride`` numbers for each step.
         target_of : Buffer
@@ -365,7 +340,6 @@ class MeanSlopes:
 
     Parameters
     ----------
-    kernels : MapKernels
     libraries : ndarray (n_steps, n_series)
     targets : ndarray (n_steps, n_targets) of float64
     exponents : (ndarray of int (n_series,), ndarray of int (n_targets,))
@@ -389,7 +363,6 @@ class MeanSlopes:
         ----------
         each : TargetClass
             Whose states and systems are on the device.
-        a, n : int
         columns : ndarray of int (targets of the class,)
         library_mask : ndarray of bool (n_steps,)
             Library rows that may be neighbours.

@@ -30,55 +30,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SmapMapData:
-    """What a map of local linear fits is computed from.
+    """What a map of local linear fits is computed from."""
 
-    Attributes
-    ----------
-    values : ndarray (n_steps, n_targets)
-        All targets, from :func:`pyedmcl.series.scaling.condition` for the working precision.
-    libraries : ndarray (n_steps, n_series)
-        All libraries, of float64, since regressors are made in double; or of float32 where that holds them as they are.
-    exponents : ndarray of int (n_series,)
-        ``libraries`` are the data times ``2**-exponent``, less a shift.
-    E : ndarray of int (n_targets,)
-        Embedding dimension of each target.
-    tau, Tp, exclusion_radius : int
-    gap_pattern : ndarray of int (n_targets,)
-        0 for targets without gaps, else the number of the target's gap pattern.
-    library_masks : mapping
-        Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.states.rows`.
-    gaps : bool
-        Whether any prediction or observation may be missing.
-    thetas : tuple of float
-        Localisations; a map for each.
-    ridge : float
-        Penalty on the squared slopes, in units of the data.
-    in_double : ndarray (n_steps, n_targets), optional
-        The targets for what is done again in float64; ``libraries`` by default, and of their types.
-    asked : ndarray of bool (n_steps,), optional
-        Rows that are predicted; all by default. Else ``gaps`` must be True.
-    slopes : ndarray of int (n_targets,), optional
-        Mean slopes are wanted: ``in_double`` are the data times 2 to minus these exponents, less a shift.
-    compact : bool
-        Predictions may be made with less precision on matrix units, where the device has them, which changes rho by up
-        to 1e-5.
-    """
-
+    # ndarray (n_steps, n_targets). All targets, from :func:`pyedmcl.series.scaling.condition` for the working
+    # precision.
     values: NDArray[Any]
+    # ndarray (n_steps, n_series). All libraries, of float64, since regressors are made in double; or of float32 where
+    # that holds them as they are.
     libraries: NDArray[Any]
+    # ndarray of int (n_series,). ``libraries`` are the data times ``2**-exponent``, less a shift.
     exponents: NDArray[np.int_]
+    # ndarray of int (n_targets,). Embedding dimension of each target.
     E: NDArray[np.int_]
     tau: int
     Tp: int
     exclusion_radius: int
+    # ndarray of int (n_targets,). 0 for targets without gaps, else the number of the target's gap pattern.
     gap_pattern: NDArray[np.int_]
+    # Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.states.rows`.
     library_masks: Any
+    # Whether any prediction or observation may be missing.
     gaps: bool
+    # Localisations; a map for each.
     thetas: tuple[float, ...]
+    # Penalty on the squared slopes, in units of the data.
     ridge: float = 0.0
+    # ndarray (n_steps, n_targets), optional. The targets for what is done again in float64; ``libraries`` by default,
+    # and of their types.
     in_double: NDArray[Any] | None = None
+    # ndarray of bool (n_steps,), optional. Rows that are predicted; all by default. Else ``gaps`` must be True.
     asked: NDArray[np.bool_] | None = None
+    # ndarray of int (n_targets,), optional. Mean slopes are wanted: ``in_double`` are the data times 2 to minus these
+    # exponents, less a shift.
     slopes: NDArray[np.int_] | None = None
+    # Predictions may be made with less precision on matrix units, where the device has them, which changes rho by up to
+    # 1e-5.
     compact: bool = False
 
     @cached_property
@@ -149,15 +135,8 @@ class SmapMap:
 
     Parameters
     ----------
-    executor : Executor
-    data : SmapMapData
     none_doubtful : ndarray of int32 (n_libraries,), optional
         Zeros for the first :meth:`maps`, to be copied before anything is launched.
-
-    Raises
-    ------
-    DeviceMemoryError
-        Targets, or one library, do not fit on the device.
     """
 
     def __init__(
@@ -358,7 +337,6 @@ class SmapMap:
         members : ndarray of bool (n, n_steps)
             Rows that may be neighbours. The data's ``gaps`` must say that not all rows count. Rows around which these
             leave fewer than E + 1 are not predicted.
-        target : int
 
         Returns
         -------

@@ -34,12 +34,7 @@ PADDED_TO = 16
 
 @dataclass(frozen=True)
 class TargetLayout:
-    """Rows and columns that there is room for, [rows][stride].
-
-    Attributes
-    ----------
-    rows, stride : int
-    """
+    """Rows and columns that there is room for, [rows][stride]."""
 
     rows: int
     stride: int
@@ -68,11 +63,6 @@ def _layout(n_steps: int, n_targets: int, most_columns: int) -> TargetLayout:
 
 def require_room(info: DeviceInfo, limit: MemoryBudget, shape: tuple[int, int], nbytes: int) -> None:
     """Refuse targets (n_steps, n_targets) that take more than three quarters of the memory, which libraries need, too.
-
-    Raises
-    ------
-    DeviceMemoryError
-        With what they need and what there is.
     """
     most = min(limit.largest, limit.total * 3 // 4)
     if nbytes > most:
@@ -104,18 +94,11 @@ _SCALES = 3  # numbers of a column
 
 @dataclass(frozen=True)
 class Codes:
-    """Targets in 16 bits on the device.
+    """Targets in 16 bits on the device."""
 
-    Attributes
-    ----------
-    values : Buffer
-        [step][stride], as ``clkernels/compact.clh`` has it.
-    centres : Buffer
-        [stride], about the mean of each column, in its own unit.
-    made_by : CompactTargets
-    """
-
+    # [step][stride], as ``clkernels/compact.clh`` has it.
     values: Buffer
+    # [stride], about the mean of each column, in its own unit.
     centres: Buffer
     made_by: CompactTargets
 
@@ -125,12 +108,10 @@ class CompactTargets:
 
     Parameters
     ----------
-    executor : Executor
     pool : Pool
         Which holds them.
     n_steps : int
         Steps of the targets.
-    layout : TargetLayout
     """
 
     def __init__(self, executor: Executor, pool: Pool, n_steps: int, layout: TargetLayout) -> None:

@@ -94,7 +94,6 @@ def usages_of(spec: KernelSpec, values: Mapping[str, Any], entries: Entries) -> 
 
     Parameters
     ----------
-    spec : KernelSpec
     values : mapping
         What the text is made for.
     entries : mapping
@@ -143,13 +142,6 @@ def info_of(device: str | None, target: str | None = None) -> DeviceInfo:
     """What is known of a target, or of the device that a request names.
 
     A request for a device that is not there stands for the target of the same name, if there is one.
-
-    Raises
-    ------
-    InputError
-        There is no such target.
-    DeviceNotFoundError
-        There is neither such a device nor a target.
     """
     targets = {name.lower(): info for name, info in TARGETS.items()}
     if target is not None:
@@ -293,15 +285,8 @@ def values_for(kernel: str, given: Mapping[str, Any], info: DeviceInfo) -> dict[
 
     Parameters
     ----------
-    kernel : str
     given : mapping
         What the caller wants; the rest is as the engines have it for a usual problem.
-    info : DeviceInfo
-
-    Raises
-    ------
-    InputError
-        A name that the kernel does not know, or values that contradict each other.
     """
     maker = _MAKERS.get(kernel)
     if maker is not None:
@@ -459,23 +444,15 @@ _ENTRY = re.compile(rf"\b(?:__)?kernel\s+{_ATTRIBUTE}void\s+{_ATTRIBUTE}(\w+)\s*
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A kernel to take away.
+    """A kernel to take away."""
 
-    Attributes
-    ----------
-    kernel : str
-        Its name, which is that of its entry point.
-    text : str
-        OpenCL C without includes.
-    options : tuple of str
-        What the compiler needs to be told.
-    description : dict
-        What :meth:`save` writes as JSON: arguments, sizes and launches as formulas, rules, licence.
-    """
-
+    # Its name, which is that of its entry point.
     kernel: str
+    # OpenCL C without includes.
     text: str
+    # What the compiler needs to be told.
     options: tuple[str, ...]
+    # What :meth:`save` writes as JSON: arguments, sizes and launches as formulas, rules, licence.
     description: dict[str, Any]
     _usages: Mapping[str, Usage] = field(repr=False)
 
@@ -488,11 +465,6 @@ class KernelSource:
             An entry point of the text, where there is not only the one that is called as the kernel.
         **problem : int
             The numbers under ``"problem"`` of the description.
-
-        Raises
-        ------
-        BuildError
-            There is no such entry point, or other numbers are needed.
         """
         usage = self._usages.get(self.kernel if entry is None else entry)
         if usage is None:

@@ -125,13 +125,7 @@ _DESCRIPTIONS = (".zarray", ".zgroup", ".zmetadata", "zarr.json")
 
 
 def _require_plain_zarr(path: Path, what: str) -> None:
-    """Refuse a folder whose codecs may run code, or that leads elsewhere by links.
-
-    Raises
-    ------
-    InputError
-        A codec is none of :data:`_CODECS`, a description is no JSON, or an entry is neither a file nor a folder.
-    """
+    """Refuse a folder whose codecs may run code, or that leads elsewhere by links."""
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
             mode = os.lstat(os.path.join(folder, name)).st_mode
@@ -253,13 +247,7 @@ def read_netcdf(path: Path, dataset: str | None, time_column: Any, what: str) ->
 
 
 def write_netcdf(made: Callable[[], Any], path: str | os.PathLike[str]) -> Path:
-    """Write the array or dataset of xarray that ``made`` gives as NetCDF of version 4.
-
-    Raises
-    ------
-    OutputError, StoreWriteError, MissingExtraError
-        As for :meth:`pyedmcl.results.result.Result.write_netcdf`.
-    """
+    """Write the array or dataset of xarray that ``made`` gives as NetCDF of version 4."""
     place = output_path(path, (".nc",), "NetCDF")
     need("h5netcdf", "writing NetCDF")
     array = made()
@@ -296,13 +284,7 @@ def read_arrow(path: Path, what: str) -> Table:
 
 
 def read_spreadsheet(path: Path, sheet: str | None, time_column: Any, what: str) -> Table:
-    """Read a sheet of an Excel file by name, else the first one, as cells.
-
-    Raises
-    ------
-    MissingExtraError
-        pandas, or its engine for this kind of file, is not installed.
-    """
+    """Read a sheet of an Excel file by name, else the first one, as cells."""
     pandas = need("pandas", "reading Excel files")
     try:
         cells = pandas.read_excel(path, sheet_name=0 if sheet is None else sheet, dtype=object)

@@ -25,22 +25,14 @@ from .text import read_text
 
 @dataclass(frozen=True)
 class _Format:
-    """A kind of file.
+    """A kind of file."""
 
-    Attributes
-    ----------
-    name : str
-        As messages list it.
-    suffixes : tuple of str
-    read : callable
-        Gets path, (``several``: the name of an array in the file, and that of its times), and what messages call it.
-    several : bool
-        Whether a file may hold several arrays.
-    """
-
+    # As messages list it.
     name: str
     suffixes: tuple[str, ...]
+    # Gets path, (``several``: the name of an array in the file, and that of its times), and what messages call it.
     read: Callable[..., Table]
+    # Whether a file may hold several arrays.
     several: bool = False
 
 
@@ -205,13 +197,7 @@ def _oldest_first(series: Series, what: str) -> Series:
 
 
 def _arranged(table: Table, options: ReadingOptions, what: str) -> Table:
-    """The table with each row as a series where that was asked for, and with the names that were given.
-
-    Raises
-    ------
-    InputError
-        There are more or fewer names than columns, or rows of cells that are no numbers are to be series.
-    """
+    """The table with each row as a series where that was asked for, and with the names that were given."""
     if options.transpose:
         table = _transposed(table, what)
     names = options.names

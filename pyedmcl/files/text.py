@@ -129,13 +129,7 @@ class _Rows:
             self._tell(skipped, below, rows)
 
     def _kind(self, number: int, cells: list[str]) -> str:
-        """What a line is: a "row", the "header" again, or text that may be "below" the table.
-
-        Raises
-        ------
-        InputError
-            It has more or fewer cells than there are columns, with numbers among them.
-        """
+        """What a line is: a "row", the "header" again, or text that may be "below" the table."""
         layout, width = self._layout, self._layout.width
         if not fits(cells, width):
             if len(cells) < width and all(map(is_text, filter(str.strip, cells))):

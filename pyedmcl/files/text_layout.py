@@ -47,40 +47,26 @@ _UNIT = re.compile(
 
 @dataclass(eq=False)
 class Layout:
-    """Where the table is in a text.
-
-    Attributes
-    ----------
-    encoding : str
-    separator : str or None
-        Between cells; None for runs of white space.
-    comma : bool
-        Numbers are read with a decimal comma.
-    names : list of str, or None
-        One for each column; None without a header.
-    first : int
-        Number of the first line that may be a row, counted from 1.
-    width : int
-        Cells of a row.
-    numeric : sequence of int
-        Columns whose cells are numbers, dates or gaps.
-    units : dict of int to str
-        Unit of a column from a line of units.
-    passed_over : list of str
-        Lines that are no rows, and why.
-    inferred : list of str
-        What was taken in one of several ways, in sentences.
-    """
+    """Where the table is in a text."""
 
     encoding: str
+    # Between cells; None for runs of white space.
     separator: str | None
+    # Numbers are read with a decimal comma.
     comma: bool
+    # One for each column; None without a header.
     names: list[str] | None
+    # Number of the first line that may be a row, counted from 1.
     first: int
+    # Cells of a row.
     width: int
+    # Columns whose cells are numbers, dates or gaps.
     numeric: Sequence[int] = ()
+    # Unit of a column from a line of units.
     units: dict[int, str] = field(default_factory=dict)
+    # Lines that are no rows, and why.
     passed_over: list[str] = field(default_factory=list)
+    # What was taken in one of several ways, in sentences.
     inferred: list[str] = field(default_factory=list)
 
 
@@ -134,13 +120,7 @@ def rows_of_text(lines: Iterable[tuple[int, str]], options: ReadingOptions) -> I
 
 
 def find_layout(path: Path, options: ReadingOptions, what: str) -> Layout:
-    """Find out how the text file ``path`` is written.
-
-    Raises
-    ------
-    InputError
-        It is empty, is no text, or several of its lines may be the header.
-    """
+    """Find out how the text file ``path`` is written."""
     encoding, text = _sample_text(path, what)
     physical = _physical_lines(text)
     numbered = [(n, line) for n, line in enumerate(physical, 1) if not options.leaves_out(n)]
@@ -479,13 +459,7 @@ def _is_header_with_numbers(
     lines: Sequence[tuple[int, str]], rows: Sequence[Sequence[str]], place: int, numeric: Sequence[int], width: int,
     what: str,
 ) -> bool:  # fmt: skip
-    """Whether the first line holds names though some or all of them are numbers.
-
-    Raises
-    ------
-    InputError
-        It may hold names or data.
-    """
+    """Whether the first line holds names though some or all of them are numbers."""
     first = [cell.strip() for cell in rows[place]]
     later = [row for row in rows[place + 1 :] if fits(row, width)]
     texts = [i for i, cell in enumerate(first) if is_text(cell)]

@@ -43,33 +43,22 @@ _BLOCK_CELLS = 1 << 24  # predictions of a block
 
 @dataclass(frozen=True)
 class ViewsProblem:
-    """Simplex projections of one target from different choices of coordinates; blocks are ranges of views.
+    """Simplex projections of one target from different choices of coordinates; blocks are ranges of views."""
 
-    Attributes
-    ----------
-    states : ndarray (n_steps, n_coordinates)
-        All coordinates, conditioned together.
-    target_values : ndarray (n_steps,)
-        The series that is predicted.
-    views : tuple of tuple of int
-        The coordinates of each view.
-    k, Tp, exclusion_radius : int
-    library_mask : ndarray of bool (n_steps,) or None
-        Library rows that may be used.
-    dtype : str
-        What kernels compute in.
-    scored : ndarray of int or None
-        Rows over which each view's skill is asked for; None for the predictions themselves.
-    """
-
+    # ndarray (n_steps, n_coordinates). All coordinates, conditioned together.
     states: NDArray[np.float64]
+    # ndarray (n_steps,). The series that is predicted.
     target_values: Doubles
+    # The coordinates of each view.
     views: tuple[tuple[int, ...], ...]
     k: int
     Tp: int
     exclusion_radius: int
+    # ndarray of bool (n_steps,) or None. Library rows that may be used.
     library_mask: NDArray[np.bool_] | None
+    # What kernels compute in.
     dtype: str
+    # Rows over which each view's skill is asked for; None for the predictions themselves.
     scored: NDArray[np.int64] | None
 
     kernels: ClassVar[tuple[str, ...]] = ("knn", "predict")

@@ -43,43 +43,30 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Projection:
-    """What is predicted from what.
+    """What is predicted from what."""
 
-    Attributes
-    ----------
-    library, query : ndarray (n, columns), (m, columns)
-        Series, of which each column is embedded; ``query`` is ``library`` where a series predicts itself.
-    target_values : ndarray (n,) of float64
-        The series whose values are predicted.
-    lags : int
-        Lags of each column; 1 where the columns are the coordinates.
-    tau, Tp, k : int
-    exclusion_radius : int
-        -1 where library and query are different series.
-    library_mask : ndarray of bool (n,) or None
-        Library rows that ranges and masks leave.
-    rows : ndarray of int
-        Query rows that are predicted.
-    observed : ndarray of float64
-        Value at each row + Tp, NaN where there is none.
-    layout : Layout or None
-        How groups lie among the query rows.
-    extent : (ndarray, ndarray) or None
-        Of the library, where it is known.
-    """
-
+    # library, query: ndarray (n, columns), (m, columns). Series, of which each column is embedded; ``query`` is
+    # ``library`` where a series predicts itself.
     library: NDArray[Any]
     query: NDArray[Any]
+    # ndarray (n,) of float64. The series whose values are predicted.
     target_values: Doubles
+    # Lags of each column; 1 where the columns are the coordinates.
     lags: int
     tau: int
     Tp: int
     k: int
+    # -1 where library and query are different series.
     exclusion_radius: int
+    # ndarray of bool (n,) or None. Library rows that ranges and masks leave.
     library_mask: Mask | None
+    # Query rows that are predicted.
     rows: NDArray[np.int64]
+    # Value at each row + Tp, NaN where there is none.
     observed: Doubles
+    # How groups lie among the query rows.
     layout: Layout | None = None
+    # (ndarray, ndarray) or None. Of the library, where it is known.
     extent: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     def entries(self) -> Entries:
@@ -111,11 +98,6 @@ def prepare(
 
     With ``gaps_only`` a library that has no row is taken: one series of many may hold nothing but gaps. With ``quiet``
     nothing is said of constant series.
-
-    Raises
-    ------
-    InputError
-        An argument cannot be used; the message names it, its value, and what is needed.
     """
     series, groups = library_of(lib, options)
     E, embedded = options.E, options.embedded
@@ -155,10 +137,6 @@ def check_library(
     target_values : ndarray (n,)
     knn : int or None
         None where the caller named none: then those there are count.
-
-    Raises
-    ------
-    InputError
     """
     first = (lags - 1) * tau
     complete = np.isfinite(values).all(axis=1)
@@ -356,22 +334,14 @@ _BLOCK_ROWS = 1 << 18  # of the projections that are made together
 
 @dataclass(frozen=True)
 class SimplexProblem:
-    """Projections that are made one by one.
-
-    Attributes
-    ----------
-    projections : tuple of Projection
-    dtype : str
-        What kernels compute in.
-    search : SearchRequest
-        How neighbours are searched.
-    steps : int
-        How far to continue the predicted series instead; 0 to predict the projection's rows.
-    """
+    """Projections that are made one by one."""
 
     projections: tuple[Projection, ...]
+    # What kernels compute in.
     dtype: str
+    # How neighbours are searched.
     search: SearchRequest
+    # How far to continue the predicted series instead; 0 to predict the projection's rows.
     steps: int = 0
 
     kernels: ClassVar[tuple[str, ...]] = ("knn", "predict")
@@ -618,13 +588,7 @@ def windowed_forecast(
     lib: Any, target: Any, options: PredictionOptions, windows: Any, skill: str, dtype: str, search: SearchRequest,
     runner: Runner,
 ) -> WindowedForecast:  # fmt: skip
-    """Projections of each window's rows by themselves.
-
-    Raises
-    ------
-    InputError
-        Windows are longer than the series, or an argument cannot be used.
-    """
+    """Projections of each window's rows by themselves."""
     series = as_series(lib, what="lib")
     target_series = None if target is None else arguments.one_series(target, "target")
     if target_series is not None:

@@ -98,16 +98,9 @@ def skill_over(
     ----------
     parameter : str
         Which of the options varies.
-    values : sequence of int
     data : tuple
         lib, pred and target of :func:`pyedmcl.simplex`.
-    options : PredictionOptions
     dtype, device
-        As for :func:`pyedmcl.simplex`.
-
-    Raises
-    ------
-    InputError
         As for :func:`pyedmcl.simplex`.
     """
     dtype = arguments.precision(dtype)

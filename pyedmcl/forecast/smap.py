@@ -52,15 +52,7 @@ class Solver:
 
 
 def solver_of(solver: Any, alpha: Any) -> Solver:
-    """Check ``solver`` and ``alpha``.
-
-    Raises
-    ------
-    InputError
-        Neither a known name nor an object with ``fit`` and ``predict``; a penalty that is not above 0.
-    MissingExtraError
-        scikit-learn is not installed.
-    """
+    """Check ``solver`` and ``alpha``."""
     if isinstance(solver, str):
         if solver not in _NAMES:
             raise InputError(f"solver={arguments.shown(solver)}: {_KNOWN}")
@@ -89,9 +81,7 @@ def fit_by_estimator(
 
     Parameters
     ----------
-    regression : Regression
     thetas : ndarray (n_thetas,)
-    knn : int or None
     estimator : object
         With ``fit`` and ``coef_`` afterwards; ``intercept_`` where it has one.
     weighting : {"samples", "columns"}
@@ -131,13 +121,7 @@ Doubles = NDArray[np.float64]
 def local_fits(
     executor: Executor, regression: Regression, knn: int | None, alpha: float, dtype: str, *, once: bool = False
 ) -> LocalFits:
-    """The library of a regression on a device; ``once``: for one set of rows.
-
-    Raises
-    ------
-    InputError
-        The device has no double precision, which sums of products need.
-    """
+    """The library of a regression on a device; ``once``: for one set of rows."""
     if not executor.info.fp64:
         raise InputError(
             f"device {executor.info.name}: S-map sums products in double precision, which this device lacks; choose "
@@ -261,29 +245,19 @@ def generate(
 
 @dataclass(frozen=True)
 class SmapProblem:
-    """Fits around the rows of a regression, for some theta.
-
-    Attributes
-    ----------
-    regression : Regression
-    thetas : ndarray (n_thetas,)
-    knn : int or None
-        Neighbours of a fit; all if None.
-    solver : Solver
-    dtype : str
-        What distances and weights are computed in.
-    singular_values : bool
-        Whether they are wanted, too.
-    steps : int
-        How far to continue the predicted series instead; 0 to fit around the regression's rows.
-    """
+    """Fits around the rows of a regression, for some theta."""
 
     regression: Regression
+    # ndarray (n_thetas,)
     thetas: Doubles
+    # Neighbours of a fit; all if None.
     knn: int | None
     solver: Solver
+    # What distances and weights are computed in.
     dtype: str
+    # Whether they are wanted, too.
     singular_values: bool = False
+    # How far to continue the predicted series instead; 0 to fit around the regression's rows.
     steps: int = 0
 
     unit: ClassVar[str] = ""  # nothing is reported
@@ -313,13 +287,7 @@ class SmapProblem:
 
 
 class SmapEngine:
-    """A library on a device, or on the host where an estimator fits.
-
-    Raises
-    ------
-    InputError
-        The device has no double precision, which sums of products need.
-    """
+    """A library on a device, or on the host where an estimator fits."""
 
     def __init__(self, problem: SmapProblem, executor: Executor) -> None:
         p = self._problem = problem

@@ -131,21 +131,14 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Block:
-    """Rows ``begin`` to ``end - 1`` of a result (libraries, series, windows): computed, stored and resumed as one.
+    """Rows ``begin`` to ``end - 1`` of a result (libraries, series, windows): computed, stored and resumed as one."""
 
-    Attributes
-    ----------
-    number : int
-        Number of the block in the job, from 0 on.
-    begin, end : int
-    layers : tuple of int
-        The layers of the result that are to be computed. A result may have several, such as one for each library size,
-        some of which may have been computed before.
-    """
-
+    # Number of the block in the job, from 0 on.
     number: int
     begin: int
     end: int
+    # The layers of the result that are to be computed. A result may have several, such as one for each library size,
+    # some of which may have been computed before.
     layers: tuple[int, ...] = (0,)
 
     def __len__(self) -> int:
@@ -162,14 +155,9 @@ def cut(n: int, rows: int, layers: int = 1) -> list[Block]:
 
 @dataclass(frozen=True)
 class Wait:
-    """Says that no block can be claimed now, while other processes compute some that come back if these are lost.
+    """Says that no block can be claimed now, while other processes compute some that come back if these are lost."""
 
-    Attributes
-    ----------
-    seconds : float
-        Time to wait before the sink is asked again.
-    """
-
+    # Time to wait before the sink is asked again.
     seconds: float
 
 
@@ -216,7 +204,6 @@ def shared_block_rows(rows: int, n_series: int, row_work: int, processes: int) -
     ----------
     rows : int
         For one process.
-    n_series : int
     row_work : int
         Pairs x steps of a row.
     processes : int
@@ -230,22 +217,14 @@ def shared_block_rows(rows: int, n_series: int, row_work: int, processes: int) -
 
 @dataclass(frozen=True)
 class Record:
-    """How blocks came about, as plain data.
+    """How blocks came about, as plain data."""
 
-    Attributes
-    ----------
-    parameters : mapping
-        Kernel to its tuned parameters.
-    grade : str
-        How well these parameters are known to suit the device and the problem.
-    searched : tuple of mapping
-        Entries that say which search found the neighbours, why it was chosen, and how good it was; and how targets were
-        looked up, where the user chose that (:func:`entries_by_kind` tells the two apart). No entry comes
-        twice.
-    """
-
+    # Kernel to its tuned parameters.
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    # How well these parameters are known to suit the device and the problem.
     grade: str = ""
+    # Entries that say which search found the neighbours, why it was chosen, and how good it was; and how targets were
+    # looked up, where the user chose that (:func:`entries_by_kind` tells the two apart). No entry comes twice.
     searched: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
@@ -261,15 +240,9 @@ class Record:
 
 @dataclass(frozen=True)
 class BlockResult:
-    """What an engine computes for a block.
+    """What an engine computes for a block."""
 
-    Attributes
-    ----------
-    arrays : sequence of ndarray
-        An array for each layer of the block, whose first axis are the rows. Some sinks take results of another kind.
-    record : Record
-    """
-
+    # An array for each layer of the block, whose first axis are the rows. Some sinks take results of another kind.
     arrays: Any
     record: Record = field(default_factory=Record)
 
@@ -282,7 +255,6 @@ class Engine(Protocol):
 
         Parameters
         ----------
-        block : Block
         into : sequence of ndarray or None
             Arrays that the engine may write to and return instead of new ones.
         report : callable
@@ -345,52 +317,31 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that decides the bits of an all-pairs result.
+    """Everything that decides the bits of an all-pairs result."""
 
-    Attributes
-    ----------
-    input_digest : str
-        Digest of the series' values.
-    names : sequence of str
-        Names of the N series, in order.
-    block_rows : int
-        Library rows per block, 1..N; not compared.
-    parameters : mapping
-        E (list or its digest), tau, Tp, exclusion_radius, knn, dtype and so on; numbers, text, lists and dicts.
-    version : str
-        Version of pyedmcl.
-    kernels : mapping of str to str
-        Kernel name -> digest.
-    device : mapping
-        Key of the device.
-    dtype : {"float32", "float64"}
-        How rho is stored.
-    created : str
-        UTC time, ISO 8601; not compared.
-    format : int
-        Of the store, one of :data:`FORMATS`; not compared.
-    targets : sequence of str, optional
-        Names of the targets, where these are not the N series.
-    grids : sequence, optional
-        What describes the grids on which the series and the targets lie, None for those that lie on none; not compared.
-
-    Raises
-    ------
-    InputError
-        A field cannot be used.
-    """
-
+    # Digest of the series' values.
     input_digest: str
+    # Names of the N series, in order.
     names: Sequence[str]
+    # Library rows per block, 1..N; not compared.
     block_rows: int
+    # E (list or its digest), tau, Tp, exclusion_radius, knn, dtype and so on; numbers, text, lists and dicts.
     parameters: Mapping[str, Any]
+    # Version of pyedmcl.
     version: str
+    # Kernel name -> digest.
     kernels: Mapping[str, str] = field(default_factory=dict)
+    # Key of the device.
     device: Mapping[str, Any] = field(default_factory=dict)
+    # How rho is stored.
     dtype: str = "float32"
+    # UTC time, ISO 8601; not compared.
     created: str = field(default_factory=now)
+    # Of the store, one of :data:`FORMATS`; not compared.
     format: int = SQUARE
+    # Names of the targets, where these are not the N series.
     targets: Sequence[str] | None = None
+    # What describes the grids on which the series and the targets lie, None for those that lie on none; not compared.
     grids: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:

@@ -55,27 +55,18 @@ def place() -> str:
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a claim, as the claim tells.
+    """Who holds a claim, as the claim tells."""
 
-    Attributes
-    ----------
-    id : str
-        Of the process; no other one ever has it.
-    host, place, device : str
-        ``place``: where ``pid`` means something.
-    pid : int
-    time : str
-        When it was claimed, by the clock of the host; only shown.
-    lifetime : float
-        Seconds after which an untouched claim is stale.
-    """
-
+    # Of the process; no other one ever has it.
     id: str = ""
+    # host, place, device: ``place``: where ``pid`` means something.
     host: str = "?"
     pid: int = 0
     place: str = ""
     device: str = ""
+    # When it was claimed, by the clock of the host; only shown.
     time: str = ""
+    # Seconds after which an untouched claim is stale.
     lifetime: float = config.CLAIM_LIFETIME
 
     def ended(self) -> bool:
@@ -122,14 +113,9 @@ class _Seen:
 
 @dataclass
 class Watch:
-    """Looks at the claims of a folder, again and again.
+    """Looks at the claims of a folder, again and again."""
 
-    Attributes
-    ----------
-    folder : Path
-        Of the claims; it need not be there.
-    """
-
+    # Of the claims; it need not be there.
     folder: Path
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _listed: dict[str, float] = field(default_factory=dict)  # when names were there first
@@ -226,11 +212,6 @@ def require_alone(path: Path) -> None:
     """Make sure that no joined run works in a folder, for who is about to change more than blocks.
 
     Where one was lost on another machine, this takes as long as its lifetime.
-
-    Raises
-    ------
-    StoreError
-        Somebody works there.
     """
     watch, waiting = Watch(path / FOLDER), Waiting(path)
     while left := [name for name in watch.members() if watch.stale(name) is None]:
@@ -304,10 +285,6 @@ class Member(Watch):
         The folder that is shared.
     device : str
         Its name, to be shown.
-
-    Attributes
-    ----------
-    me : Holder
     """
 
     def __init__(self, path: Path, device: str = "") -> None:
@@ -328,13 +305,7 @@ class Member(Watch):
         self.close()
 
     def enter(self) -> None:
-        """Say that this process works here, and go on saying it; a second call does nothing.
-
-        Raises
-        ------
-        StoreWriteError
-            The folder cannot be written.
-        """
+        """Say that this process works here, and go on saying it; a second call does nothing."""
         if self._renewal is None:
             with self._explained():
                 durable.inner_folder(self.folder)
@@ -365,13 +336,7 @@ class Member(Watch):
         return claim is not None and claim[0].id == self.me.id
 
     def take(self, name: str) -> bool:
-        """Claim ``name``. False where somebody holds it; a stale claim is left to :meth:`take_over`.
-
-        Raises
-        ------
-        StoreWriteError
-            The folder cannot be written.
-        """
+        """Claim ``name``. False where somebody holds it; a stale claim is left to :meth:`take_over`."""
         moment = time.monotonic()
         LIVING.add(self.me.id)
         with self._explained():
@@ -452,7 +417,6 @@ class Member(Watch):
             Of the claim of who does it.
         needed : callable
             Whether it is still to be done; asked again and again, so that of a thousand who wait one does it.
-        do : callable
         """
         waiting = Waiting(self.folder.parent)
         while needed():
@@ -466,15 +430,7 @@ class Member(Watch):
             waiting.pause(self, name)
 
     def decide(self, name: str, value: Any) -> Any:
-        """What the first one of all who share the folder said: ``value``, if that was this process.
-
-        Raises
-        ------
-        StoreWriteError
-            The folder cannot be written.
-        StoreForeignError
-            What is there is damaged.
-        """
+        """What the first one of all who share the folder said: ``value``, if that was this process."""
         self.enter()
         path = self.folder / name
         with self._explained():
@@ -556,17 +512,10 @@ def begin_of(join: bool, part: Any, folder: Any, name: str, *, resume: bool = Tr
 
     Parameters
     ----------
-    join : bool
     part : object
         As users give it; one implies ``join``.
     folder : object
         As users give it, under the name ``name``.
-    resume : bool
-
-    Raises
-    ------
-    InputError
-        These do not go together.
     """
     if not join and part is None:
         return None
@@ -581,13 +530,7 @@ def begin_of(join: bool, part: Any, folder: Any, name: str, *, resume: bool = Tr
 
 
 def part_of(part: Any) -> float:
-    """Where among the blocks a process begins, in [0, 1): ``part`` as "I/N", else by the scheduler, else at random.
-
-    Raises
-    ------
-    InputError
-        It is something else.
-    """
+    """Where among the blocks a process begins, in [0, 1): ``part`` as "I/N", else by the scheduler, else at random."""
     if part is None:
         number, count = config.part() or (random.randrange(1 << 16), 1 << 16)
         return number / count
@@ -635,7 +578,6 @@ class SharedBlocks:
 
     Parameters
     ----------
-    member : Member
     kind : str
         First part of the names of claims.
     n : int

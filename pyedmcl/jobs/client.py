@@ -45,23 +45,11 @@ class Pool(Protocol):
         """How many tasks can be done at the same time now; None where nothing tells."""
 
     def hand_out(self, file: Path) -> Any:
-        """What has to go with each task so that its worker gets the content of a file.
-
-        Raises
-        ------
-        ClientError
-            There is no way but the file.
-        """
+        """What has to go with each task so that its worker gets the content of a file."""
 
 
 def pool_of(client: Any) -> Pool:
-    """The workers of a ``client``.
-
-    Raises
-    ------
-    InputError
-        It has no ``submit``.
-    """
+    """The workers of a ``client``."""
     if not callable(getattr(client, "submit", None)) or isinstance(client, type):
         raise InputError(
             f"client={shown(client)}: a dask.distributed.Client, an Executor of concurrent.futures, or another object "
@@ -281,17 +269,7 @@ def submitted(pool: Pool, task: Message, name: str, handed: Any, kept: Callable[
 
 
 def result_of(pool: Pool, future: Any, kept: Callable[[], str]) -> Message:
-    """What a worker answered.
-
-    Raises
-    ------
-    UnfinishedError
-        It was lost with its worker, and the engine has the task done again: to be waited for.
-    LostError
-        The task may be done by another one.
-    ClientError
-        No worker is left, or one has no pyedmcl.
-    """
+    """What a worker answered."""
     seconds = _FETCH_SECONDS
     try:
         while True:
@@ -324,15 +302,7 @@ def _broken(error: BrokenExecutor, kept: Callable[[], str]) -> ClientError:
 
 
 def checked(answer: Message) -> Message:
-    """The answer of a worker that has our pyedmcl.
-
-    Raises
-    ------
-    ClientError
-        It has another one.
-    PyedmclError
-        It failed, and says how.
-    """
+    """The answer of a worker that has our pyedmcl."""
     other, worker = answer.get("refused"), answer["worker"]
     if other is not None:
         mine = identity()
@@ -577,13 +547,6 @@ class ClientRunner:
         With ``submit``, see :func:`pyedmcl.jobs.client.pool_of`.
     device : str or sequence of str, optional
         What each worker opens, by the names that hold where it runs.
-
-    Raises
-    ------
-    InputError
-        ``client`` is something else.
-    ClientError
-        No worker answers, or the first that does has another pyedmcl.
     """
 
     def __init__(self, client: Any, device: DeviceNames = None) -> None:

@@ -82,35 +82,21 @@ def remove_temporaries(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class JournalRead:
-    """What was read of a journal.
+    """What was read of a journal."""
 
-    Attributes
-    ----------
-    entries : list of dict
-        Of the run that was asked for. A line that was torn by a kill or a power cut (no line end, or no JSON object),
-        or damaged, is left out.
-    end : int
-        Bytes up to which whole lines go.
-    clean : bool
-        Whether every byte was one of these entries.
-    foreign : list of dict
-        Whole entries of other runs.
-    """
-
+    # Of the run that was asked for. A line that was torn by a kill or a power cut (no line end, or no JSON object), or
+    # damaged, is left out.
     entries: list[dict[str, Any]]
+    # Bytes up to which whole lines go.
     end: int
+    # Whether every byte was one of these entries.
     clean: bool
+    # Whole entries of other runs.
     foreign: list[dict[str, Any]]
 
 
 def read_journal(path: Path, of: str, begin: int = 0) -> JournalRead:
-    """Entries of a journal, which belong to the run ``of``; those behind ``begin`` bytes.
-
-    Raises
-    ------
-    OSError
-        It cannot be read; that it is not there is no error.
-    """
+    """Entries of a journal, which belong to the run ``of``; those behind ``begin`` bytes."""
     try:
         with os.fdopen(open_plain(path), "rb") as file:
             file.seek(begin)

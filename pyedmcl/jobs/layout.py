@@ -36,13 +36,7 @@ class Chunks(Protocol):
         """Name of a block's file."""
 
     def pack(self, content: Any, begin: int, end: int) -> tuple[memoryview, dict[str, Any]]:
-        """Bytes of what the libraries ``begin`` to ``end - 1`` gave, and what the journal tells of them.
-
-        Raises
-        ------
-        InputError
-            Shape or type do not fit.
-        """
+        """Bytes of what the libraries ``begin`` to ``end - 1`` gave, and what the journal tells of them."""
 
     def size(self, entry: Mapping[str, Any]) -> int:
         """Bytes of a block with such an entry in the journal."""
@@ -126,15 +120,7 @@ _SUM = "sha256"
 
 
 def read_attributes(path: Path) -> dict[str, Any] | None:
-    """Group attributes of our store at ``path``; None where there is nothing yet.
-
-    Raises
-    ------
-    StoreForeignError
-        There is something else.
-    StoreError
-        It cannot be read.
-    """
+    """Group attributes of our store at ``path``; None where there is nothing yet."""
 
     def foreign(what: str) -> NoReturn:
         raise StoreForeignError(f"{path} {what} and is left alone: choose another output path, or move it away first")
@@ -194,13 +180,7 @@ def read_manifest(path: Path, attributes: dict[str, Any]) -> Manifest:
 
 
 def manifest_to_continue(path: Path, asked: Manifest, resume: bool) -> Manifest | None:
-    """The stored manifest where the run ``asked`` for may continue with it, None where it starts anew.
-
-    Raises
-    ------
-    StoreForeignError, StoreMismatchError, StoreError
-        As :meth:`XmapStore.create_or_resume` says.
-    """
+    """The stored manifest where the run ``asked`` for may continue with it, None where it starts anew."""
     attributes = read_attributes(path)
     if attributes is None:
         return None

@@ -211,17 +211,7 @@ def checked(content: Any, of: str = "") -> bytes:
 
 
 def read_checked(path: Path, of: str = "") -> Any:
-    """Content of a record of the run ``of``, None where there is none.
-
-    Raises
-    ------
-    DamagedError
-        It is not what was written.
-    ForeignError
-        It belongs to another run.
-    OSError
-        It cannot be read.
-    """
+    """Content of a record of the run ``of``, None where there is none."""
     try:
         document = read_json(path)
     except FileNotFoundError:
@@ -249,11 +239,6 @@ def read_tuning(path: Path, of: str) -> dict[str, dict[str, Any]]:
         Of the store.
     of : str
         To what run they belong.
-
-    Raises
-    ------
-    StoreError
-        They are damaged, of another run, or cannot be read.
     """
     return _read_answers(path / "rho" / TUNING, of)
 
@@ -265,13 +250,6 @@ def keep_answer(path: Path, question: str, answer: Mapping[str, Any], of: str) -
     -------
     dict
         The answer that is stored.
-
-    Raises
-    ------
-    StoreError
-        It is damaged.
-    OSError
-        It cannot be written.
     """
     file = path / "rho" / ANSWERS / f"{_short_digest(question)}.json"
     durable.inner_folder(file.parent)
@@ -395,15 +373,7 @@ def digests_of_E(path: Path, of: str) -> set[str]:
 
 
 def read_E(path: Path, n_series: int, of: str) -> NDArray[np.int32] | None:
-    """Stored E, None where it has not been stored yet.
-
-    Raises
-    ------
-    DamagedError
-        Its bytes or its description are not those once written for the run ``of``.
-    OSError
-        It cannot be read.
-    """
+    """Stored E, None where it has not been stored yet."""
     try:
         metadata = read_json(path / "E" / METADATA)
     except FileNotFoundError:
@@ -432,15 +402,7 @@ _OURS = re.compile(
 
 
 def require_plain(folder: Path) -> None:
-    """Make sure that a folder of ours leads nowhere else, before anything in it is read, changed or removed.
-
-    Raises
-    ------
-    StoreForeignError
-        There is a link, a pipe, a socket or a device under a name of ours, at any depth.
-    StoreError
-        The folder cannot be listed.
-    """
+    """Make sure that a folder of ours leads nowhere else, before anything in it is read, changed or removed."""
     try:
         _require_plain(folder, folder, _OURS)
     except OSError as error:
@@ -481,15 +443,7 @@ def identity_file(blocks: int, identity: Mapping[str, Any]) -> bytes:
 
 
 def read_identity(folder: Path) -> tuple[int, dict[str, Any]] | None:
-    """What :func:`identity_file` says there; None where it is not there.
-
-    Raises
-    ------
-    DamagedError
-        It is not what was written, or by another version.
-    OSError
-        It cannot be read.
-    """
+    """What :func:`identity_file` says there; None where it is not there."""
     record = read_checked(folder / IDENTITY)
     if record is None:
         return None
@@ -502,13 +456,7 @@ def read_identity(folder: Path) -> tuple[int, dict[str, Any]] | None:
 
 
 def digest_in(folder: Path) -> str | None:
-    """:func:`digest_of_identity` of what a folder says of itself; None where it says nothing.
-
-    Raises
-    ------
-    StoreError
-        What it says is damaged.
-    """
+    """:func:`digest_of_identity` of what a folder says of itself; None where it says nothing."""
     try:
         identity = read_identity(folder)
     except (DamagedError, OSError) as error:
@@ -523,18 +471,10 @@ def is_ours(folder: Path, identity: Mapping[str, str], argument: str) -> bool:
 
     Parameters
     ----------
-    folder : Path
     identity : mapping
         What decides the answer, each as text; the name "data" stands for their digest.
     argument : str
         The name under which users gave the folder.
-
-    Raises
-    ------
-    StoreForeignError
-        It holds other things.
-    StoreMismatchError
-        It is of another run; the message says what differs.
     """
     require_plain(folder)
     try:
@@ -559,11 +499,6 @@ def mark(folder: Path, blocks: int, identity: Mapping[str, str], argument: str) 
     ----------
     blocks : int
         Into how many the problem is cut; a folder that says so already keeps its number.
-
-    Raises
-    ------
-    StoreWriteError
-        It cannot be written.
     """
     if not is_ours(folder, identity, argument):
         with durable.explained(f"{folder} cannot be written", ", then run the same command again"):

@@ -139,7 +139,6 @@ class ListSink:
 
     Parameters
     ----------
-    blocks : sequence of Block
     job : Sink, optional
         The sink of a job whose first stage goes here. Its tuned parameters are used, and messages say what it keeps.
     """
@@ -190,7 +189,6 @@ class ArraySink(ListSink):
 
     Parameters
     ----------
-    blocks : sequence of Block
     layers : sequence of ndarray
         Rows first.
     job : Sink, optional
@@ -226,7 +224,6 @@ class StoreSink:
 
     Parameters
     ----------
-    stores : sequence of XmapStore
     where : path-like
         The folder, as messages name it.
     """
@@ -534,23 +531,11 @@ class Runner(Protocol):
         -------
         Record
             How they came about.
-
-        Raises
-        ------
-        DeviceMemoryError
-            A block does not fit on the device, not even when it is planned with an eighth of the memory.
-        Interrupted
-            Ctrl-C, where the sink outlives the process; a plain KeyboardInterrupt where it does not.
         """
 
 
 class LocalRunner:
-    """Runs jobs in this process: on one device block by block, on several each in a thread of its own.
-
-    Parameters
-    ----------
-    executors : sequence of Executor
-    """
+    """Runs jobs in this process: on one device block by block, on several each in a thread of its own."""
 
     def __init__(self, executors: Sequence[Executor]) -> None:
         self.executors = tuple(executors)
@@ -619,14 +604,8 @@ def of_one_kind(infos: Sequence[DeviceInfo], kernels: Iterable[str]) -> DeviceIn
 
     Parameters
     ----------
-    infos : sequence of DeviceInfo
     kernels : iterable of str
         Kernels of the job. Where one of them does not give the same bits on all devices, these must be of one kind.
-
-    Raises
-    ------
-    InputError
-        The devices differ, so that blocks of one map might differ in their last digits.
     """
     first, *others = infos
     same_bits = _same_bits(kernels)
@@ -693,14 +672,8 @@ def arrays_of(out: Any, wanted: Mapping[str, tuple[tuple[int, ...], Any]]) -> li
 
     Parameters
     ----------
-    out : array, or sequence of them
     wanted : mapping
         What each array holds: its shape and number type.
-
-    Raises
-    ------
-    InputError
-        Other arrays are needed; with what to give instead.
     """
     arrays = list(out) if isinstance(out, (list, tuple)) else [out]
     if len(arrays) != len(wanted):
@@ -714,13 +687,7 @@ def arrays_of(out: Any, wanted: Mapping[str, tuple[tuple[int, ...], Any]]) -> li
 
 
 def runner_at(arrays: Sequence[ForeignArray], device: DeviceNames, dtype: str) -> LocalRunner:
-    """What runs a job whose result goes to these arrays: after the queue of the first where no device is named.
-
-    Raises
-    ------
-    InputError
-        There are several devices, or one that does not compute in ``dtype``.
-    """
+    """What runs a job whose result goes to these arrays: after the queue of the first where no device is named."""
     executors = open_devices(arrays[0].queue if device is None else device)
     if len(executors) > 1:
         raise InputError(f"device={shown(device)}: results in arrays on a device are computed by that device alone")
@@ -733,7 +700,6 @@ class DeviceSink(ArraySink):
 
     Parameters
     ----------
-    blocks : sequence of Block
     layers : sequence of DeviceRows
         Rows first.
     """

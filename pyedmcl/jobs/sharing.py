@@ -42,7 +42,6 @@ def packed(arrays: Mapping[str, NDArray[Any]], head: Mapping[str, Any], of: str)
 
     Parameters
     ----------
-    arrays, head : mapping
     of : str
         To what the file belongs: a digest of the question, the step, and which part of it. The checksum covers it.
     """
@@ -55,17 +54,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], head: Mapping[str, Any], of: str)
 
 
 def unpacked(path: Path, of: str) -> Part:
-    """Head and arrays of a file from :func:`packed`.
-
-    Raises
-    ------
-    FileNotFoundError
-        It is not there.
-    ForeignError
-        It is whole, and belongs to something else than ``of``.
-    DamagedError
-        It is none, or has changed.
-    """
+    """Head and arrays of a file from :func:`packed`."""
     try:
         with _archive(path) as archive:
             head = _head(archive)
@@ -175,12 +164,10 @@ class PartsSink:
 
     Parameters
     ----------
-    folder : Path
     kind : str
         First part of the names of its claims.
     blocks : sequence of Block
         Numbered from 0; all who share the folder cut them alike.
-    member : Member
     begin : float
         Where this process begins, from :func:`.claims.begin_of`.
     of : str
@@ -417,7 +404,6 @@ class KeptStage(ListSink):
     ----------
     folder : Path
         Made when the first block is written.
-    blocks : sequence of Block
     job : StoreSink
         Whose stage this is.
     of : str
@@ -518,7 +504,6 @@ class SharedSink(StoreSink):
         One for each layer, from :meth:`.store.XmapStore.join`.
     where : path-like
         The folder that is shared.
-    member : Member
     begin : float
         From :func:`.claims.begin_of`.
     """

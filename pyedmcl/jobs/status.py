@@ -26,53 +26,34 @@ _RECENT = 600.0  # seconds before the last block in which blocks are counted for
 
 @dataclass(frozen=True)
 class Process:
-    """Who computes, or has computed, blocks of a joined result.
-
-    Attributes
-    ----------
-    holder : Holder
-    done : int
-        Blocks.
-    computing : tuple of str
-        What it has claimed.
-    state : {"at work", "lost", "left"}
-        Lost: it ended on this machine, or its claims were not touched for their lifetime.
-    """
+    """Who computes, or has computed, blocks of a joined result."""
 
     holder: Holder
+    # Blocks.
     done: int
+    # What it has claimed.
     computing: tuple[str, ...]
+    # Lost: it ended on this machine, or its claims were not touched for their lifetime.
     state: str
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a result is.
-
-    Attributes
-    ----------
-    path : Path
-    done : int
-        Blocks, of all library sizes.
-    total : int or None
-        None for a function of several steps that has not ended: later steps follow from what earlier ones find.
-    E_done, E_total : int
-        Blocks of the search for E, where joined processes are at it; else 0.
-    step : str
-        Of a function of several steps that has not ended: which one it is at, and how far.
-    processes : tuple of Process
-        Those that have joined.
-    rate : float or None
-        Blocks a second, lately; None where too few are done to tell.
-    """
+    """How far a result is."""
 
     path: Path
+    # Blocks, of all library sizes.
     done: int
+    # None for a function of several steps that has not ended: later steps follow from what earlier ones find.
     total: int | None
+    # E_done, E_total: Blocks of the search for E, where joined processes are at it; else 0.
     E_done: int
     E_total: int
+    # Those that have joined.
     processes: tuple[Process, ...]
+    # Blocks a second, lately; None where too few are done to tell.
     rate: float | None
+    # Of a function of several steps that has not ended: which one it is at, and how far.
     step: str = ""
 
     @property
@@ -109,15 +90,7 @@ class Observer:
         self._watch = Watch(path / FOLDER)
 
     def look(self) -> Status:
-        """How far it is now.
-
-        Raises
-        ------
-        StoreForeignError
-            There is no result.
-        StoreError
-            It is damaged.
-        """
+        """How far it is now."""
         if not self._path.is_dir():
             what = "is a file" if self._path.exists() else "does not exist"
             raise StoreForeignError(f"{self._path} {what}: name the folder of a run")
@@ -215,15 +188,7 @@ def _writer(entry: dict[str, Any]) -> Holder:
 
 
 def stores_of(path: Path) -> list[XmapStore]:
-    """The stores of a result: itself, or one for each library size.
-
-    Raises
-    ------
-    StoreForeignError
-        There is none.
-    StoreError
-        One is damaged.
-    """
+    """The stores of a result: itself, or one for each library size."""
     places = [path]
     if path.is_dir() and not (path / "zarr.json").exists():
         places = [path / name for name in sorted(os.listdir(path)) if (path / name / "zarr.json").exists()]

@@ -54,13 +54,6 @@ def seeded_folder(
         Of a seed: what decides the answer, each as text, "seed" among them; the name "data" stands for their digest.
     blocks : int
         Into how many the work is cut, for a folder that is new.
-
-    Raises
-    ------
-    StoreForeignError, StoreMismatchError, StoreWriteError
-        The folder is not ours, belongs to other data or arguments, or cannot be written.
-    StoreError
-        Others work there, and this process has not joined.
     """
     # Before anything is touched. An empty folder is nobody's, and has no seed.
     decided = _stored_seed(path) if seed is None else seed
@@ -104,28 +97,18 @@ _DEVICES = 4
 
 @dataclass(frozen=True)
 class Kept:
-    """A folder of steps, at work.
-
-    Attributes
-    ----------
-    folder : Path
-    member : Member
-        This process, as one of those who share it.
-    begin : float
-        Where among the blocks it begins.
-    seed : int
-        Of the job.
-    pieces : int
-        Into at least how many a step is cut.
-    of : str
-        Digest of the question.
-    """
+    """A folder of steps, at work."""
 
     folder: Path
+    # This process, as one of those who share it.
     member: Member
+    # Where among the blocks it begins.
     begin: float
+    # Of the job.
     seed: int
+    # Into at least how many a step is cut.
     pieces: int
+    # Digest of the question.
     of: str
 
 
@@ -152,7 +135,6 @@ class KeepingRunner:
     ----------
     runner : Runner
         Which computes what is not kept yet.
-    kept : Kept
     """
 
     def __init__(self, runner: Runner, kept: Kept) -> None:
@@ -218,10 +200,8 @@ class StepSink(PartsSink):
 
     Parameters
     ----------
-    kept : Kept
     step : str
         Its name.
-    blocks : sequence of Block
     """
 
     def __init__(self, kept: Kept, step: str, blocks: Sequence[Block]) -> None:

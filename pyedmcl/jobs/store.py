@@ -29,8 +29,6 @@ class Finished:
     ----------
     path : pathlib.Path
         Of the store.
-    chunks : Chunks
-    n_blocks : int
     of : str
         To what run lines of a journal must belong.
 
@@ -169,17 +167,13 @@ class StoredMap:
 
     Parameters
     ----------
-    path : pathlib.Path
     manifest : Manifest
         As stored.
 
     Attributes
     ----------
-    path, manifest
     shape : (int, int)
         (N, N), or (N, targets): row = library, column = target.
-    block_rows, n_blocks : int
-    names : tuple of str
     targets : tuple of str or None
         Names of the targets, where these are not the N series.
     """
@@ -314,15 +308,7 @@ class StoredMap:
         return self.manifest.keep
 
     def edges(self, block: int) -> NDArray[Any] | None:
-        """Edges that were kept of a block's rows, of type :func:`.layout.edge_dtype`; None where not yet done.
-
-        Raises
-        ------
-        InputError
-            The store holds a map.
-        StoreError
-            They cannot be read, or were changed since they were written.
-        """
+        """Edges that were kept of a block's rows, of type :func:`.layout.edge_dtype`; None where not yet done."""
         entry = self._done.entries.get(block)
         if not isinstance(self._chunks, EdgeChunks):
             raise InputError(f"{self.path} holds a map, not edges")
@@ -416,20 +402,8 @@ class XmapStore(StoredMap):
         ----------
         path : path-like
             A folder of our own, an empty one, or a name not yet used (missing parents are created).
-        manifest : Manifest
         resume : bool
             False removes what an earlier run stored there (nothing else) and starts anew.
-
-        Raises
-        ------
-        StoreForeignError
-            There is something that is not ours; it is left alone.
-        StoreMismatchError
-            It was made from other data, parameters, versions or device; the message lists what differs.
-        StoreWriteError
-            The folder cannot be written.
-        StoreError
-            Another run is writing there.
         """
         path = Path(path)
         layout.manifest_to_continue(path, manifest, resume)  # before anything is touched, and again under the lease
@@ -464,17 +438,8 @@ class XmapStore(StoredMap):
 
         Parameters
         ----------
-        path : path-like
-        manifest : Manifest
         member : Member
             This process, among those who share the folder.
-
-        Raises
-        ------
-        StoreForeignError, StoreMismatchError, StoreWriteError
-            As for :meth:`create_or_resume`.
-        StoreError
-            A run that has not joined is writing there.
         """
         path = Path(path)
         layout.manifest_to_continue(path, manifest, True)  # before anything is touched, and again alone
@@ -521,13 +486,7 @@ class XmapStore(StoredMap):
         layout.remove_joined(self.path / "rho")
 
     def gather(self) -> None:
-        """Read the journals of all, and write one of the whole, so that of many processes one reads them.
-
-        Raises
-        ------
-        StoreWriteError
-            The folder cannot be written.
-        """
+        """Read the journals of all, and write one of the whole, so that of many processes one reads them."""
         with self._writing("the journal of all blocks"):
             self._done.take()
             self._write_whole()
@@ -537,15 +496,7 @@ class XmapStore(StoredMap):
         durable.write_file(self.path / "rho" / layout.JOURNAL, b"".join(lines))
 
     def settle(self) -> None:
-        """Make a store that joined runs have written like one that a single run wrote, for the last of them.
-
-        Raises
-        ------
-        StoreError
-            A run that has not joined is writing there.
-        StoreWriteError
-            The folder cannot be written.
-        """
+        """Make a store that joined runs have written like one that a single run wrote, for the last of them."""
         lease = durable.Lease(self.path / durable.LOCK_NAME)
         try:
             with self._mutex, durable.explained(
@@ -586,17 +537,9 @@ class XmapStore(StoredMap):
 
         Parameters
         ----------
-        block : int
         rows : array-like of float, shape (stop - start, targets)
             rho of the library rows ``start, stop = store.rows(block)``; converted to the stored type. Where edges are
             kept, those of these rows, of type :func:`.layout.edge_dtype`.
-
-        Raises
-        ------
-        StoreWriteError
-            Disk full, no permission, I/O error: nothing of this block is kept, all finished blocks are.
-        InputError
-            Shape or type do not fit.
         """
         start, stop = self.rows(block)
         chunk, more = self._chunks.pack(rows, start, stop)
@@ -631,13 +574,6 @@ class XmapStore(StoredMap):
         ----------
         E : array-like of int, shape (targets,)
             Each at least 1.
-
-        Raises
-        ------
-        StoreMismatchError
-            Finished blocks were computed with another E.
-        StoreWriteError, InputError
-            As for :meth:`write`.
         """
         data, digest = records.pack_E(E, self.shape[1])
         with self._writing("E"):
@@ -656,11 +592,6 @@ class XmapStore(StoredMap):
         ----------
         parameters : mapping
             Question to answer, as :func:`pyedmcl.tuning.parameters.keeping` collects them.
-
-        Raises
-        ------
-        StoreWriteError
-            As for :meth:`write`.
         """
         with self._writing("tuned parameters"):
             if self._member is None:
@@ -670,13 +601,7 @@ class XmapStore(StoredMap):
                     records.keep_answer(self.path, question, answer, self.manifest.identity)
 
     def keep_answer(self, question: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a question for tuned parameters that all who have joined take: that of who asked first.
-
-        Raises
-        ------
-        StoreWriteError
-            As for :meth:`write`.
-        """
+        """The answer to a question for tuned parameters that all who have joined take: that of who asked first."""
         with self._writing("tuned parameters"):
             return records.keep_answer(self.path, question, answer, self.manifest.identity)
 
@@ -687,11 +612,6 @@ class XmapStore(StoredMap):
         ----------
         entries : sequence of mapping
             Numbers, text and tuples of them.
-
-        Raises
-        ------
-        StoreWriteError
-            As for :meth:`write`.
         """
         with self._writing("the record of searches"):
             plain = [dict(one) for one in entries]
@@ -755,18 +675,8 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
 
     Parameters
     ----------
-    path : path-like
     mode : {"r"}
         Reading is all there is; :meth:`XmapStore.create_or_resume` writes.
-
-    Raises
-    ------
-    StoreForeignError
-        There is nothing, or it was not written by pyedmcl.
-    StoreMismatchError
-        It has a format that this version does not know.
-    StoreError
-        It is damaged or cannot be read.
 
     Warns
     -----

@@ -53,15 +53,9 @@ def spooled(problem: Problem, beside: Path | None) -> Iterator[Spooled]:
 
     Parameters
     ----------
-    problem : Problem
     beside : Path or None
         A folder that workers see, such as that of the result; ``PYEDMCL_SPOOL_DIR`` comes first, and where there is
         neither, this machine's folder for temporary files.
-
-    Raises
-    ------
-    StoreWriteError
-        It cannot be written.
     """
     named = config.current().spool_dir
     private = None
@@ -203,13 +197,7 @@ class _Problems:
         self._digest, self._problem = "", None
 
     def get(self, digest: str, path: str, handed: bytes | None) -> Problem:
-        """The problem whose pickle has this digest.
-
-        Raises
-        ------
-        _UnseenError
-            It is not in the file.
-        """
+        """The problem whose pickle has this digest."""
         with self._lock:
             if self._digest != digest:
                 held = _read(path) if handed is None else handed

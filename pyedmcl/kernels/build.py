@@ -38,11 +38,6 @@ def local_bytes(text: str, entry: str) -> int:
         A kernel's OpenCL C without includes.
     entry : str
         One of its kernels.
-
-    Raises
-    ------
-    BuildError
-        A declaration cannot be understood.
     """
     macros = dict(reversed(_DEFINED.findall(text)))  # later ones of a name are for texts that have none
     real = int(macros["REAL_BITS"]) // 8 if "REAL_BITS" in macros else 4
@@ -86,13 +81,7 @@ _noted: ContextVar[list[tuple[KernelSpec, dict[str, Any]]] | None] = ContextVar(
 
 
 def source(spec: KernelSpec, values: Mapping[str, Any]) -> str:
-    """The OpenCL C text of a kernel, whoever produces it.
-
-    Raises
-    ------
-    BuildError
-        Incomplete or contradictory values, or a text that cannot be rendered.
-    """
+    """The OpenCL C text of a kernel, whoever produces it."""
     spec.check(values)
     if spec.producer == "mako":
         return render.render(spec.text, values)
@@ -157,17 +146,10 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
 
     Parameters
     ----------
-    executor : Executor
-    spec : KernelSpec
     values : mapping
         Specialisation and tuned parameters. The device's own quirks (how to fuse, how to take a minimum) are added.
     entry : str, optional
         Which kernel of the program; the one of the spec's name by default.
-
-    Raises
-    ------
-    BuildError
-        With the source around the error, the values, and the driver's message.
     """
     noted = _noted.get()
     if noted is not None:

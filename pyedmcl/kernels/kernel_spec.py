@@ -45,11 +45,6 @@ def declared(prototypes: str, double: bool) -> dict[str, tuple[Slot, ...]]:
         One declaration for each kernel of a program.
     double : bool
         Whether ``real`` is double.
-
-    Raises
-    ------
-    BuildError
-        A declaration cannot be understood.
     """
     slots = {name: _slots(name, inside, double) for name, inside in _PROTOTYPE.findall(prototypes)}
     rest = _PROTOTYPE.sub("", prototypes).strip()
@@ -104,45 +99,27 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Usage:
-    """A specialised kernel, for who calls it.
+    """A specialised kernel, for who calls it."""
 
-    Attributes
-    ----------
-    problem : mapping
-        Numbers that the caller chooses, and what they mean.
-    derived : mapping
-        Numbers that follow, each a formula of the problem and of those before it.
-    meanings : mapping
-        What each argument means.
-    numbers : mapping
-        Formulas of the arguments that are numbers, where these are neither of the problem nor derived.
-    elements : mapping
-        Formulas of how many elements each buffer has room for.
-    work_items : tuple of str
-        Formulas of their number in each dimension, those of whole groups where there are groups.
-    local_size : tuple of int or None
-        Work-items of a group in each dimension; None where the driver may choose.
-    rules : tuple of str
-        Ties, gaps and what else a caller must know.
-    """
-
+    # Numbers that the caller chooses, and what they mean.
     problem: Mapping[str, str]
+    # Numbers that follow, each a formula of the problem and of those before it.
     derived: Mapping[str, str]
+    # What each argument means.
     meanings: Mapping[str, str]
+    # Formulas of how many elements each buffer has room for.
     elements: Mapping[str, str]
+    # Formulas of their number in each dimension, those of whole groups where there are groups.
     work_items: tuple[str, ...]
+    # Work-items of a group in each dimension; None where the driver may choose.
     local_size: tuple[int, ...] | None
+    # Ties, gaps and what else a caller must know.
     rules: tuple[str, ...] = ()
+    # Formulas of the arguments that are numbers, where these are neither of the problem nor derived.
     numbers: Mapping[str, str] = field(default_factory=dict)
 
     def plan(self, **problem: int) -> dict[str, int]:
-        """All numbers of a problem: the derived ones, ``elements_...``, ``global_size_0`` and so on.
-
-        Raises
-        ------
-        BuildError
-            A number of the problem is missing, or there is none of that name.
-        """
+        """All numbers of a problem: the derived ones, ``elements_...``, ``global_size_0`` and so on."""
         if set(problem) != set(self.problem):
             raise BuildError(f"the numbers {', '.join(self.problem)} are needed, not {', '.join(problem) or 'none'}")
         names: dict[str, int] = dict(problem)
@@ -198,20 +175,13 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class Launch:
-    """How an entry point of a program is launched.
+    """How an entry point of a program is launched."""
 
-    Attributes
-    ----------
-    work_items : tuple of str
-        Formulas of their number in each dimension, those of whole groups where there are groups.
-    local_size : tuple of int or None
-        Work-items of a group in each dimension; None where the driver may choose.
-    elements : mapping
-        Formulas of how many elements each buffer has room for, at least.
-    """
-
+    # Formulas of their number in each dimension, those of whole groups where there are groups.
     work_items: tuple[str, ...]
+    # Work-items of a group in each dimension; None where the driver may choose.
     local_size: tuple[int, ...] | None
+    # Formulas of how many elements each buffer has room for, at least.
     elements: Mapping[str, str]
 
     @property
@@ -230,14 +200,8 @@ def launch_of(text: str, values: Mapping[str, Any], entry: str, arguments: Colle
         As the head of this module describes it.
     values : mapping
         What the program's text is made for; these numbers are put into the formulas.
-    entry : str
     arguments : collection of str
         The names of its arguments, which go before values of the same names. Formulas of other buffers are left out.
-
-    Raises
-    ------
-    BuildError
-        The text says nothing of the entry point, or cannot be understood.
     """
     numbers = {name: int(value) for name, value in values.items() if isinstance(value, int)}
     for paragraph in re.split(r"\n(?=\S)", textwrap.dedent(text).strip()):
@@ -284,22 +248,14 @@ def group(values: Values) -> int:
 
 @dataclass(frozen=True)
 class Tunable:
-    """A parameter that changes speed and never the answer.
-
-    Attributes
-    ----------
-    name : str
-    values : tuple
-        What a tuner may try.
-    default : mapping
-        "cpu" and "gpu" to a value that is safe there; a device's quirks say which of them suits it.
-    why : str
-        What it does.
-    """
+    """A parameter that changes speed and never the answer."""
 
     name: str
+    # What a tuner may try.
     values: tuple[Any, ...]
+    # "cpu" and "gpu" to a value that is safe there; a device's quirks say which of them suits it.
     default: Mapping[str, Any]
+    # What it does.
     why: str
 
     def __hash__(self) -> int:
@@ -316,51 +272,35 @@ class Constraint:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """One kernel.
+    """One kernel."""
 
-    Attributes
-    ----------
-    name : str
-        Also the kernel's entry point in the source.
-    producer : str
-        "mako" or "loopy": who writes the source.
-    text : str
-        File in ``templates/`` or name of a loopy maker.
-    specialisation : tuple of str
-        Values without which there is no source.
-    arguments : str or callable
-        What each kernel of the program takes, declared as :mod:`pyedmcl.kernels.kernel_spec` says; a function of the
-        values where they decide what it takes. Launches give arguments by these names.
-    launches : str or callable
-        How many work-items each of them has and how many elements its buffers, as formulas that
-        :mod:`pyedmcl.kernels.kernel_spec` describes. Empty where ``usage`` says more.
-    tunables, constraints
-        The search space.
-    oracle : str
-        ``module:function`` of the slow reference.
-    exact : bool
-        Whether every configuration must equal the oracle bit for bit.
-    same_bits : bool
-        Whether results have the same bits on every device and with all parameters: each operation is rounded once, and
-        sums are added in an order of their own.
-    usage : callable or None
-        Of the values of a specialisation: how another program calls the kernel. None: not written down.
-    example : str
-        Of a loopy kernel: one of its texts in ``clkernels/``, which stands for its maker in the digest.
-    """
-
+    # Also the kernel's entry point in the source.
     name: str
+    # "mako" or "loopy": who writes the source.
     producer: str
+    # File in ``templates/`` or name of a loopy maker.
     text: str
+    # Values without which there is no source.
     specialisation: tuple[str, ...]
+    # What each kernel of the program takes, declared as :mod:`pyedmcl.kernels.kernel_spec` says; a function of the
+    # values where they decide what it takes. Launches give arguments by these names.
     arguments: str | Callable[[Values], str] = ""
+    # How many work-items each of them has and how many elements its buffers, as formulas that
+    # :mod:`pyedmcl.kernels.kernel_spec` describes. Empty where ``usage`` says more.
     launches: str | Callable[[Values], str] = ""
+    # tunables, constraints: The search space.
     tunables: tuple[Tunable, ...] = ()
     constraints: tuple[Constraint, ...] = ()
+    # ``module:function`` of the slow reference.
     oracle: str = ""
+    # Whether every configuration must equal the oracle bit for bit.
     exact: bool = True
+    # Whether results have the same bits on every device and with all parameters: each operation is rounded once, and
+    # sums are added in an order of their own.
     same_bits: bool = True
+    # Of a loopy kernel: one of its texts in ``clkernels/``, which stands for its maker in the digest.
     example: str = ""
+    # Of the values of a specialisation: how another program calls the kernel. None: not written down.
     usage: Callable[[Values], Usage] | None = None
 
     def __hash__(self) -> int:

@@ -50,13 +50,6 @@ def produce(name: str, values: Mapping[str, Any]) -> str:
     -------
     str
         With numeric.clh inlined, for one query row per work-item (LANES is 1).
-
-    Raises
-    ------
-    BuildError
-        No such maker, a value is missing or unknown, or loopy failed.
-    MissingExtraError
-        The text is neither shipped nor cached, and no loopy that can be used is installed.
     """
     shaping = shaping_values(name, values)
     head = prologue({**shaping, **{n: values[n] for n in ("fma", "minimum") if n in values}})
@@ -210,16 +203,8 @@ def generate(name: str, shaping: Mapping[str, Any]) -> str:
 
     Parameters
     ----------
-    name : str
     shaping : mapping
         From :func:`shaping_values`.
-
-    Raises
-    ------
-    BuildError
-        loopy failed; the message holds its reason.
-    MissingExtraError
-        No loopy that can be used is installed.
     """
     purpose = f"the {name} kernel with {_shown(shaping)}"
     _installed(purpose)

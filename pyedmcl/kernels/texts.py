@@ -100,23 +100,15 @@ DTYPES = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Maker:
-    """One kernel that loopy writes.
+    """One kernel that loopy writes."""
 
-    Attributes
-    ----------
-    version : int
-        Raised with every change of the text it makes: shipped and memoised texts of another version are not used.
-    names : tuple of str
-        The values that shape the text, in the order of the file's name.
-    make : callable
-        ``(loopy, values) -> loopy.TranslationUnit``.
-    shipped : tuple of mapping
-        The values whose text lies in ``clkernels/generated``: the defaults of each device class.
-    """
-
+    # Raised with every change of the text it makes: shipped and memoised texts of another version are not used.
     version: int
+    # The values that shape the text, in the order of the file's name.
     names: tuple[str, ...]
+    # ``(loopy, values) -> loopy.TranslationUnit``.
     make: Callable[[Any, Values], Any]
+    # The values whose text lies in ``clkernels/generated``: the defaults of each device class.
     shipped: tuple[Values, ...]
 
 
@@ -298,7 +290,6 @@ def canonical_text(text: str, *, mako: bool) -> str:
 
     Parameters
     ----------
-    text : str
     mako : bool
         Whether it is a template; else it is plain OpenCL C.
 
@@ -452,11 +443,6 @@ def prologue(values: Mapping[str, Any]) -> str:
         ``fma`` ("builtin", "contract" or "contract-vectors"), ``minimum`` ("fmin" or "select"), ``exact_division``,
         ``byte_permute`` and ``inverse_root`` (False by default) are the device's; ``dtype`` ("float32" by default) and
         ``lanes`` (1 by default) the kernel's.
-
-    Raises
-    ------
-    BuildError
-        The device's values are missing.
     """
     absent = [name for name in ("fma", "minimum") if name not in values]
     if absent:
@@ -489,11 +475,6 @@ def render(name: str, values: Mapping[str, Any]) -> str:
     -------
     str
         OpenCL C source, the prologue first.
-
-    Raises
-    ------
-    BuildError
-        If the template uses an unknown name or its Python fails; the message names template and line.
     """
     text = _filled(_template(name), name, values)
     return prologue(values) + expand_includes(text, set())

@@ -141,7 +141,6 @@ def joined(executor: Executor, steps: Sequence[Step], kept: set[int]) -> tuple[l
     ----------
     executor : Executor
         All steps have been done on it, and nothing of them is under way.
-    steps : sequence of Step
     kept : set of int
         ``id`` of buffers that hold what no step copies there again.
 
@@ -217,21 +216,13 @@ _Place = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class _Sequence:
-    """What was done.
-
-    Attributes
-    ----------
-    steps : list of Step
-    questions : tuple
-        Which parameters were asked for, for provenance.
-    outcome : Any
-    thread : int
-        Kernels belong to a thread.
-    """
+    """What was done."""
 
     steps: Sequence[Step]
+    # Which parameters were asked for, for provenance.
     questions: tuple[Any, ...]
     outcome: Any
+    # Kernels belong to a thread.
     thread: int
 
 
@@ -243,7 +234,6 @@ def replayed(
 
     Parameters
     ----------
-    executor : Executor
     key : hashable
         Whatever copies and launches follow from, beside the shapes of inputs and outputs and what the user and the
         database say. The values of inputs must decide nothing but the values of outputs.

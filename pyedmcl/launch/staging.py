@@ -51,7 +51,6 @@ class Pool:
 
     Parameters
     ----------
-    executor : Executor
     *shape : hashable
         The name of the user and whatever the sizes of the buffers follow from. With a shape, the buffers are not freed
         when the pool is released, but kept together for the next pool of the same shape
@@ -180,13 +179,7 @@ def wrong_result(info: DeviceInfo, what: str) -> WrongResultError:
 
 
 def require_rho(executor: Executor, rho: NDArray[Any], kernel: str) -> None:
-    """Demand that correlations lie within [-1, 1], or are NaN: a series or a prediction does not vary.
-
-    Raises
-    ------
-    WrongResultError
-        One does not.
-    """
+    """Demand that correlations lie within [-1, 1], or are NaN: a series or a prediction does not vary."""
     if not rho.size:
         return
     least, most = present_extent(rho)  # where nothing is present no comparison holds
@@ -195,13 +188,7 @@ def require_rho(executor: Executor, rho: NDArray[Any], kernel: str) -> None:
 
 
 def require_rows(executor: Executor, rows: NDArray[np.int32], n_library: int, kernel: str) -> None:
-    """Demand that neighbours are rows of a library, or -1 where there is none.
-
-    Raises
-    ------
-    WrongResultError
-        One is neither.
-    """
+    """Demand that neighbours are rows of a library, or -1 where there is none."""
     if rows.size and (int(rows.min()) < -1 or int(rows.max()) >= n_library):
         raise wrong_result(
             executor.info,
@@ -221,7 +208,6 @@ class Staging:
 
     Parameters
     ----------
-    executor : Executor
     values : ndarray (n_steps, n_series)
         Series from :func:`pyedmcl.series.scaling.condition`, in the dtype that kernels compute in; NaN marks a gap.
     scored : (ndarray of int (n_series,) or int, int), optional
@@ -336,19 +322,11 @@ class Staging:
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """Rows of an array of the caller, which a block of a job writes.
+    """Rows of an array of the caller, which a block of a job writes."""
 
-    Attributes
-    ----------
-    buffer : Buffer
-        All memory of the array.
-    first : int
-        Its element that the rows begin with.
-    shape : tuple of int
-    dtype : numpy.dtype
-    """
-
+    # All memory of the array.
     buffer: Buffer
+    # Its element that the rows begin with.
     first: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -378,13 +356,7 @@ class DeviceRows:
 def deliver_neighbours(
     executor: Executor, rows: Buffer, squared: Buffer, into: Sequence[DeviceRows], *, n_library: int, exponent: int
 ) -> None:
-    """Rows and squared distances of neighbours to ``into``, its rows and distances in the data's unit.
-
-    Raises
-    ------
-    WrongResultError
-        A row is none of the library.
-    """
+    """Rows and squared distances of neighbours to ``into``, its rows and distances in the data's unit."""
     indices, distances = into
     wrong = executor.upload(np.zeros(1, np.uint32))
     _launch(
@@ -396,13 +368,7 @@ def deliver_neighbours(
 
 
 def deliver_skill(executor: Executor, rho: Buffer, begin: int, into: DeviceRows) -> None:
-    """Correlations from element ``begin`` on.
-
-    Raises
-    ------
-    WrongResultError
-        One is beyond 1.
-    """
+    """Correlations from element ``begin`` on."""
     wrong = executor.upload(np.zeros(1, np.uint32))
     _launch(
         executor, "deliver_skill", into.dtype, open_size(into.size), rho=rho, begin=begin, n=into.size, most=MOST_RHO,
@@ -413,17 +379,10 @@ def deliver_skill(executor: Executor, rho: Buffer, begin: int, into: DeviceRows)
 
 @dataclass(frozen=True)
 class Pixels:
-    """An image on the device, as sums of ``words`` words.
-
-    Attributes
-    ----------
-    buffer : Buffer
-    symmetric : bool
-        Only pixels on and above the diagonal were computed; both halves are delivered.
-    words : int
-    """
+    """An image on the device, as sums of ``words`` words."""
 
     buffer: Buffer
+    # Only pixels on and above the diagonal were computed; both halves are delivered.
     symmetric: bool
     words: int
 
@@ -441,9 +400,6 @@ def deliver_means(
 
     Parameters
     ----------
-    executor : Executor
-    image : Pixels
-    into : DeviceRows
     present : (ndarray, ndarray)
         Points without a gap of the rows and of the columns of pixels.
     exponent : int

@@ -177,10 +177,8 @@ def common_shocks(
         NaN for gaps, and between groups.
     E : ndarray of int (n_series,)
         The past of a pair spans the state of its effect, and a tenth of the rows at most.
-    tau : int
     asked : ndarray of bool (n_series, n_series)
         Row = effect, column = cause.
-    rate : float
 
     Returns
     -------
@@ -259,29 +257,20 @@ class Forecast:
 
 @dataclass(frozen=True)
 class ForecastsProblem:
-    """Simplex forecasts of series from states that others take part in; rows of the result are forecasts.
+    """Simplex forecasts of series from states that others take part in; rows of the result are forecasts."""
 
-    Attributes
-    ----------
-    values : ndarray (n_steps, n_series)
-        NaN for gaps; each is taken in units of its standard deviation, so that all coordinates count alike.
-    E : tuple of int
-        Delay coordinates of each series.
-    forecasts : tuple of Forecast
-        Those that are alike side by side.
-    tau, exclusion_radius : int
-    knn : int or None
-        Neighbours; the number of coordinates + 1 if None.
-    dtype : str
-        What kernels compute in.
-    """
-
+    # ndarray (n_steps, n_series). NaN for gaps; each is taken in units of its standard deviation, so that all
+    # coordinates count alike.
     values: NDArray[Any]
+    # Delay coordinates of each series.
     E: tuple[int, ...]
+    # Those that are alike side by side.
     forecasts: tuple[Forecast, ...]
     tau: int
     exclusion_radius: int
+    # Neighbours; the number of coordinates + 1 if None.
     knn: int | None
+    # What kernels compute in.
     dtype: str
 
     kernels: ClassVar[tuple[str, ...]] = ViewsProblem.kernels
@@ -355,7 +344,6 @@ def p_of_forecasts(
 
     Parameters
     ----------
-    runner : Runner
     values : ndarray (n_steps, n_series)
         NaN for gaps.
     E : ndarray of int (n_series,)
@@ -535,9 +523,6 @@ class LegsOfNetwork:
     ----------
     fields : dict
         Of a :class:`.pairs.PairsProblem`, E among them.
-    legs : Legs
-    seasons : Seasons
-    runner : Runner
     layout : Layout or None
         How groups lie among the rows.
     """

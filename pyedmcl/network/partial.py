@@ -39,25 +39,16 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PartialLink:
-    """A possible cause of an effect, and what it may pass through; series by their numbers.
-
-    Attributes
-    ----------
-    cause, effect : int
-    given : tuple of int
-    Tp : int
-        Steps from the states of the effect to the cause.
-    Tp_given : tuple of int
-        Steps from the states of the effect to each of ``given``.
-    Tp_through : tuple of int
-        Steps from the states of each of ``given`` to the cause.
-    """
+    """A possible cause of an effect, and what it may pass through; series by their numbers."""
 
     cause: int
     effect: int
     given: tuple[int, ...]
+    # Steps from the states of the effect to the cause.
     Tp: int = 0
+    # Steps from the states of the effect to each of ``given``.
     Tp_given: tuple[int, ...] = ()
+    # Steps from the states of each of ``given`` to the cause.
     Tp_through: tuple[int, ...] = ()
 
     @property
@@ -69,42 +60,28 @@ class PartialLink:
 
 @dataclass(frozen=True)
 class PartialSkill:
-    """Skills of links and their targets, each (n_links, n_targets); the first target is the cause itself.
+    """Skills of links and their targets, each (n_links, n_targets); the first target is the cause itself."""
 
-    Attributes
-    ----------
-    rho : ndarray
-        Correlation of the cause and its estimate from the effect.
-    partial : ndarray
-        The same, given the estimates through all of ``given``.
-    through : list of ndarray (n_targets, n_given)
-        Of each link: correlation of the cause and its estimate through each of ``given``.
-    """
-
+    # Correlation of the cause and its estimate from the effect.
     rho: Doubles
+    # The same, given the estimates through all of ``given``.
     partial: Doubles
+    # list of ndarray (n_targets, n_given). Of each link: correlation of the cause and its estimate through each of
+    # ``given``.
     through: list[Doubles]
 
 
 @dataclass(frozen=True)
 class LinkedSeries:
-    """Series between which links are, and how their states are made.
+    """Series between which links are, and how their states are made."""
 
-    Attributes
-    ----------
-    values : ndarray (n_steps, n_series)
-        NaN for gaps.
-    E : ndarray of int (n_series,)
-        Dimension of the states of each series.
-    options : PairOptions
-    there : ndarray of bool (n_steps,), optional
-        Rows of the data, where groups have gaps between them: no estimate stands elsewhere, so that no state of an
-        estimate reaches over a gap.
-    """
-
+    # ndarray (n_steps, n_series). NaN for gaps.
     values: NDArray[Any]
+    # ndarray of int (n_series,). Dimension of the states of each series.
     E: NDArray[np.int_]
     options: PairOptions
+    # ndarray of bool (n_steps,), optional. Rows of the data, where groups have gaps between them: no estimate stands
+    # elsewhere, so that no state of an estimate reaches over a gap.
     there: NDArray[np.bool_] | None = None
 
 
@@ -115,9 +92,6 @@ def partial_skill(
 
     Parameters
     ----------
-    runner : Runner
-    series : LinkedSeries
-    links : sequence of PartialLink
     surrogates : dict
         Of causes: surrogates (n, n_steps), as many of each, which take the place of the cause; may be empty.
     """
@@ -226,7 +200,6 @@ def partial_tests(
         Surrogates of a link, as a mean over all of them.
     rate : float
         False discovery rate at which links are decided.
-    seed : int
     """
     n_steps, record = len(series.values), Record()
 

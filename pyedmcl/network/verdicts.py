@@ -49,39 +49,26 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured; None for a leg that was switched off. Masks are made once: each pair asks for all of them.
+    """What was measured; None for a leg that was switched off. Masks are made once: each pair asks for all of them."""
 
-    Attributes
-    ----------
-    skill : ndarray
-        The highest skill of any lag, or of the one that was tested.
-    q_value : ndarray or None
-        Against surrogates.
-    gain, p_convergence : ndarray or None
-        Of skill with the size of the library.
-    lag : ndarray of int or None
-        Tp of the highest skill.
-    rate : float
-        The level of all tests.
-    latest : int
-        The latest best lag at which a cause is believed.
-    p_lag : ndarray or None
-        P-value of the best lag up to there being better than the best later one; NaN for pairs that fail another leg.
-    p_forecast : ndarray or None
-        P-value of the cause improving forecasts of the effect; NaN for pairs that other evidence decides.
-    shocks : ndarray of bool or None
-        Pairs that a shock within the row explains as well, as one weather does.
-    """
-
+    # The highest skill of any lag, or of the one that was tested.
     skill: Doubles
+    # Against surrogates.
     q_value: Doubles | None
+    # gain, p_convergence: Of skill with the size of the library.
     gain: Doubles | None
     p_convergence: Doubles | None
+    # Tp of the highest skill.
     lag: NDArray[np.int_] | None
+    # The level of all tests.
     rate: float
+    # The latest best lag at which a cause is believed.
     latest: int
+    # P-value of the best lag up to there being better than the best later one; NaN for pairs that fail another leg.
     p_lag: Doubles | None = None
+    # P-value of the cause improving forecasts of the effect; NaN for pairs that other evidence decides.
     p_forecast: Doubles | None = None
+    # Pairs that a shock within the row explains as well, as one weather does.
     shocks: Mask | None = None
 
     @cached_property

@@ -58,15 +58,6 @@ def skill_against_E(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        Shapes do not fit, or the suffix of ``path`` names no format of pictures.
-    StoreWriteError
-        The file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
     """
     skill = np.atleast_2d(np.asarray(result.rho, np.float64))
     best = np.atleast_1d(np.asarray(result.E))
@@ -133,7 +124,6 @@ def skill_surface(scan: Any, path: PathLike | None = None, *, title: str | None 
 
     Parameters
     ----------
-    scan : EmbeddingScan
     path, title, dpi
         As for :func:`.figure.finished`, which also says what is raised.
 
@@ -209,7 +199,6 @@ def skill_against_library(
 
     Parameters
     ----------
-    result : CcmResult
     path, title, dpi
         As for :func:`.figure.finished`, which also says what is raised.
 
@@ -238,12 +227,7 @@ def skill_against_library(
 def skill_against_Tp(
     result: Any, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150
 ) -> Any:
-    """Skill of both directions against Tp with the best of each; arguments as for :func:`skill_against_library`.
-
-    Parameters
-    ----------
-    result : LaggedCcmResult
-    """
+    """Skill of both directions against Tp with the best of each; arguments as for :func:`skill_against_library`."""
     figure = new_figure(6.4, 4.2)
     ax = figure.add_subplot()
     order = np.argsort(result.Tp)
@@ -297,12 +281,7 @@ def skill_against_parameter(
 def skill_against_surrogates(
     result: Any, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150
 ) -> Any:
-    """Skill of both directions beside the distribution of their surrogates'; arguments as for the others.
-
-    Parameters
-    ----------
-    result : CcmSignificance
-    """
+    """Skill of both directions beside the distribution of their surrogates'; arguments as for the others."""
     figure = new_figure(7.2, 3.4)
     panels = figure.subplots(1, 2, sharey=True)
     for d, (library, target) in enumerate(map(as_label, link) for link in result.links):
@@ -377,11 +356,6 @@ def coefficients(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError, StoreWriteError, MissingExtraError
-        As for :func:`pyedmcl.plot.predictions`.
     """
     values = np.asarray(result.coefficients, np.float64)
     time, when = moments(result)
@@ -507,7 +481,6 @@ def delay_path(
 
     Parameters
     ----------
-    result : EmbedResult
     path, title, dpi
         As for :func:`.figure.finished`, which also says what is raised.
 
@@ -547,10 +520,6 @@ def neighbour_distances(
     """Distances to the nearest and to the last neighbour over time; gaps where a row has none.
 
     Arguments as for :func:`delay_path`.
-
-    Parameters
-    ----------
-    result : KnnResult
     """
     distances = np.asarray(result.distances, np.float64)
     figure = new_figure(8.4, 3.4)
@@ -610,12 +579,7 @@ def predictions(
 def views(
     result: Any, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150
 ) -> Any:
-    """As :func:`predictions`, above the skill by which each of the best views was chosen.
-
-    Parameters
-    ----------
-    result : MultiviewResult
-    """
+    """As :func:`predictions`, above the skill by which each of the best views was chosen."""
     shown = result.views[:_VIEWS]
     figure = new_figure(9.6, 3.9 + 0.22 * len(shown))
     upper, lower = figure.subfigures(2, 1, height_ratios=(3.6, 0.6 + 0.22 * len(shown)))

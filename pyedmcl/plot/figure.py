@@ -59,13 +59,6 @@ def save_png(grey: NDArray[Any], path: str | os.PathLike[str]) -> Path:
     Returns
     -------
     pathlib.Path
-
-    Raises
-    ------
-    OutputError
-        Another suffix, or no such folder.
-    StoreWriteError
-        The file cannot be written; one that was there is kept.
     """
     path = check_png(path)
     with writing(path, "the picture") as draft:
@@ -173,13 +166,7 @@ FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure of ``width`` x ``height`` inches.
-
-    Raises
-    ------
-    MissingExtraError
-        matplotlib is not installed.
-    """
+    """An empty figure of ``width`` x ``height`` inches."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -203,12 +190,7 @@ def _shown(figure: Any) -> bytes:
 
 
 class Place:
-    """Axes of the caller in place of a figure: one panel is drawn on them, several in their space.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-    """
+    """Axes of the caller in place of a figure: one panel is drawn on them, several in their space."""
 
     def __init__(self, ax: Any) -> None:
         self._ax = ax
@@ -308,7 +290,6 @@ def finished(figure: Any, path: str | os.PathLike[str] | None, *, dpi: int = 150
 
     Parameters
     ----------
-    figure : matplotlib.figure.Figure
     path : path, optional
         Where the picture is also written; the suffix chooses the format. Functions that draw also take a ``title``.
     dpi : int
@@ -317,13 +298,6 @@ def finished(figure: Any, path: str | os.PathLike[str] | None, *, dpi: int = 150
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    OutputError, InputError, StoreWriteError
-        See :func:`save_figure`.
-    MissingExtraError
-        matplotlib is not installed.
     """
     if path is not None:
         save_figure(figure, path, dpi=dpi)
@@ -335,8 +309,6 @@ def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 150) ->
 
     Parameters
     ----------
-    figure : matplotlib.figure.Figure
-    path : path
     dpi : int
         Dots per inch.
 
@@ -344,15 +316,6 @@ def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 150) ->
     -------
     pathlib.Path
         Where it was written.
-
-    Raises
-    ------
-    OutputError
-        The suffix names no format of pictures, or there is no such folder.
-    InputError
-        matplotlib cannot draw it.
-    StoreWriteError
-        The file cannot be written; a file that was there is kept then.
     """
     path = check_format(path)
     memory = io.BytesIO()

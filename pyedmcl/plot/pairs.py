@@ -107,13 +107,6 @@ def likeness_order(matrix: Any, names: Sequence[str], targets: Sequence[str] | N
 
     Of a square map series are alike in what they drive and in what drives them, and both sides get one order. The tree
     is that of average linkage over Euclidean distances; NaN counts as no skill.
-
-    Raises
-    ------
-    InputError
-        There are too many series.
-    MissingExtraError
-        SciPy is not installed.
     """
     if max(matrix.shape) > _ORDERED:
         raise InputError(
@@ -180,7 +173,6 @@ def heat_map(
         Also write the picture there; the suffix chooses the format.
     targets : sequence of str, optional
         Names of the targets, where these are not the N series.
-    title : str, optional
     links : array_like of bool, optional
         Of the map's shape, ``links[i, j]``: i is known to drive j. Those cells get a frame.
     max_cells : int
@@ -199,16 +191,6 @@ def heat_map(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        Shapes do not fit, there are too many series for ``cluster``, or the suffix of ``path`` names no format of
-        pictures.
-    StoreWriteError
-        The file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
     """
     if not hasattr(rho, "shape"):
         rho = np.asarray(rho)
@@ -248,25 +230,16 @@ def edge_map(
     ----------
     parts : callable
         Gives arrays with the fields library, target (positions) and rho.
-    names : sequence of str
-    path : path, optional
     keep : str
         The rule by which they were kept, for the caption.
     targets : sequence of str, optional
         Names of the targets, where these are not the libraries.
-    title : str, optional
     max_cells : int
         Larger maps are reduced to at most ``max_cells`` cells per side by maxima over square blocks.
-    dpi : int
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    StoreWriteError, MissingExtraError
-        As for :func:`heat_map`.
     """
     libraries = [str(name) for name in names]
     columns = libraries if targets is None else [str(name) for name in targets]
@@ -384,11 +357,6 @@ def clusters_of(clusters: Any, names: Sequence[str], drawn: Sequence[int], weigh
         Those that are drawn.
     weights : ndarray (n, n)
         Strength of the links among these, 0 for none.
-
-    Raises
-    ------
-    InputError
-        They name other series, are no label for each, or are too many.
     """
     if clusters is None:
         return [""] * len(drawn)
@@ -526,7 +494,6 @@ def causal_network(
     ----------
     rho : array_like
         Shape (N, N) or (N, targets), as of :func:`pyedmcl.xmap`; links of skill 0 or less, or NaN, are not drawn.
-    names : sequence of str
     path : path, optional
         Also write the picture there; the suffix chooses the format.
     targets : sequence of str, optional
@@ -536,7 +503,6 @@ def causal_network(
     top : int
         Draw at most this many links, the strongest; of 1 to 400. Series without a link are left out where more than 60
         would have to share the circle.
-    title : str, optional
     dpi : int
         Dots per inch of the file.
     layout : {"circle", "force"}
@@ -547,15 +513,6 @@ def causal_network(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        Shapes do not fit, ``top``, ``layout`` or ``clusters`` cannot be used, or the links join more than 60 series.
-    StoreWriteError
-        The file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
     """
     if not hasattr(rho, "shape"):
         rho = np.asarray(rho)

@@ -66,7 +66,6 @@ def plot_image(
         Also write the picture there; the suffix chooses the format.
     label : str
         What the shades mean; "" for a picture of single cells, which needs no scale.
-    title : str or None
     white, black : float
         Values drawn so.
     same : bool
@@ -74,7 +73,6 @@ def plot_image(
     times : tuple
         When points begin, of the rows and of the columns; None where that is not known. Axes show it where points are
         evenly spaced, and count points elsewhere.
-    dpi : int
 
     Returns
     -------
@@ -140,7 +138,6 @@ def line_histograms(result: Any, path: PathLike | None = None, *, title: str | N
 
     Parameters
     ----------
-    result : RecurrenceResult
     path, title, dpi
         As for :func:`.figure.finished`, which also says what is raised.
 
@@ -202,7 +199,6 @@ def measure_curves(
 
     Parameters
     ----------
-    table : RecurrenceTable
     names : sequence of str
         Short or long names of measures, a panel each.
     path, title, dpi
@@ -211,15 +207,6 @@ def measure_curves(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        No or unknown names, or the suffix of ``path`` names no format of pictures.
-    StoreWriteError
-        The file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
     """
     if isinstance(names, str) or not len(names):
         raise InputError(f"names={names!r}: a list of measures is needed, such as ['RR', 'DET']")

@@ -32,41 +32,28 @@ Floats = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric.
+    """One metric."""
 
-    Attributes
-    ----------
-    name : str
-        What users and ``clkernels/metric.clh`` call it.
-    meaning : str
-        The distance, in words.
-    term : callable
-        Difference in a coordinate -> its term, not negative.
-    join : ufunc
-        How terms become one number: ``np.add`` or ``np.maximum``.
-    limit_of, radius_of : callable
-        From a radius to what is compared, and back; for numbers and arrays of either precision.
-    degree : int
-        Where all coordinates are multiplied by c, what is compared is multiplied by ``c**degree``.
-    spread : callable
-        Number of coordinates n -> an upper bound of ``compared ** (1 / degree)`` of two points that are at most 1
-        apart in each coordinate: how errors of coordinates add up.
-    aliases : tuple of str
-        What other packages call it, in small letters.
-    prepare : callable or None
-        Points (n, coordinates) in float64 -> the points that are compared instead; NaN where there is none, which
-        counts as a gap.
-    """
-
+    # What users and ``clkernels/metric.clh`` call it.
     name: str
+    # The distance, in words.
     meaning: str
+    # Difference in a coordinate -> its term, not negative.
     term: Callable[[Any], Any]
+    # How terms become one number: ``np.add`` or ``np.maximum``.
     join: np.ufunc
+    # limit_of, radius_of: From a radius to what is compared, and back; for numbers and arrays of either precision.
     limit_of: Callable[[Any], Any]
     radius_of: Callable[[Any], Any]
+    # Where all coordinates are multiplied by c, what is compared is multiplied by ``c**degree``.
     degree: int
+    # Number of coordinates n -> an upper bound of ``compared ** (1 / degree)`` of two points that are at most 1 apart
+    # in each coordinate: how errors of coordinates add up.
     spread: Callable[[int], float]
+    # What other packages call it, in small letters.
     aliases: tuple[str, ...] = ()
+    # Points (n, coordinates) in float64 -> the points that are compared instead; NaN where there is none, which counts
+    # as a gap.
     prepare: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
 
     def compared(self, differences: Iterable[Floats]) -> Floats:
@@ -123,13 +110,7 @@ METRICS = {metric.name: metric for metric in _ROWS}
 
 
 def metric_named(value: object, argument: str = "metric") -> Metric:
-    """The row called ``value``.
-
-    Raises
-    ------
-    InputError
-        For any other name; those there are, are listed.
-    """
+    """The row called ``value``."""
     if isinstance(value, str) and value in METRICS:
         return METRICS[value]
     same = [m.name for m in _ROWS if isinstance(value, str) and value.lower() in m.aliases]
@@ -145,44 +126,29 @@ def metric_named(value: object, argument: str = "metric") -> Metric:
 
 @dataclass(frozen=True)
 class Convention:
-    """The rules of one family of tools.
-
-    Attributes
-    ----------
-    name : str
-    strict : bool
-        Recurrent is d < r; else d <= r.
-    theiler_everywhere : bool
-        The Theiler window is left out of points, vertical and white lines too; else of diagonal lines only.
-    has_theiler : bool
-        There is a Theiler window at all. Where not, the main diagonal always is a diagonal line, but not the longest.
-    rate_over : str
-        Denominator of the recurrence rate: "all" cells; those "outside" the Theiler window, but all of them in cross
-        recurrence, where a window is the exception; or "always outside".
-    longest_from_minimum : bool
-        Longest diagonal lines shorter than lmin are no lines (0); else the longest line of any length.
-    white_borders : bool
-        White vertical runs that touch the border of the matrix are lines.
-    columns : str
-        Whose points the columns stand for in cross recurrence, "x" or "y": vertical lines stay at one of them.
-    cross_theiler : int
-        The Theiler window of cross recurrence where none is asked for; that of one series is 1.
-    mean_of_pairs : bool
-        The mean distance of one series is that of different points; else each point's distance to itself counts, too.
-    over_none : mapping
-        Short names of measures to their value where there is nothing to compute them from; NaN for all others.
-    """
+    """The rules of one family of tools."""
 
     name: str
+    # Recurrent is d < r; else d <= r.
     strict: bool
+    # The Theiler window is left out of points, vertical and white lines too; else of diagonal lines only.
     theiler_everywhere: bool
+    # There is a Theiler window at all. Where not, the main diagonal always is a diagonal line, but not the longest.
     has_theiler: bool
+    # Denominator of the recurrence rate: "all" cells; those "outside" the Theiler window, but all of them in cross
+    # recurrence, where a window is the exception; or "always outside".
     rate_over: str
+    # Longest diagonal lines shorter than lmin are no lines (0); else the longest line of any length.
     longest_from_minimum: bool
+    # White vertical runs that touch the border of the matrix are lines.
     white_borders: bool
+    # Whose points the columns stand for in cross recurrence, "x" or "y": vertical lines stay at one of them.
     columns: str
+    # The Theiler window of cross recurrence where none is asked for; that of one series is 1.
     cross_theiler: int = 0
+    # The mean distance of one series is that of different points; else each point's distance to itself counts, too.
     mean_of_pairs: bool = True
+    # Short names of measures to their value where there is nothing to compute them from; NaN for all others.
     over_none: Mapping[str, float] = field(default_factory=dict)
 
     def none(self, measure: str) -> float:
@@ -216,13 +182,7 @@ CONVENTIONS = {
 
 
 def convention_named(name: object) -> Convention:
-    """The preset called ``name``.
-
-    Raises
-    ------
-    InputError
-        For any other name; those there are, are listed.
-    """
+    """The preset called ``name``."""
     convention = CONVENTIONS.get(name) if isinstance(name, str) else None
     if convention is None:
         raise InputError(f"convention={shown(name)}: choose one of {', '.join(map(repr, CONVENTIONS))}")
@@ -388,8 +348,6 @@ def radii_of(
 
     Parameters
     ----------
-    value : object
-    threshold : str
     name : str
         Of the argument.
     strict : bool
@@ -482,7 +440,6 @@ def window(
     ----------
     theiler : int, "auto" or None
         None is the convention's own; "auto" the longest correlation time of ``series``, and 0 in cross recurrence.
-    convention : Convention
     n_rows, n_columns : int
         Points.
     cross : bool
@@ -491,11 +448,6 @@ def window(
         What "auto" looks at.
     lines : bool
         Lines are counted, so that a window that only they have matters.
-
-    Raises
-    ------
-    InputError
-        If it covers the matrix, or the convention knows none.
     """
     if theiler is None:
         width = convention.cross_theiler if cross else 1

@@ -40,19 +40,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Series, and a value of each label for each of them.
+    """Series, and a value of each label for each of them."""
 
-    Attributes
-    ----------
-    series : sequence
-        Of arrays (n,) or (n, d); or a single array (series, n).
-    labels : dict of str to tuple
-    what : str
-        The argument that held them.
-    """
-
+    # Of arrays (n,) or (n, d); or a single array (series, n).
     series: Any
     labels: dict[str, tuple[Any, ...]]
+    # The argument that held them.
     what: str
 
     def __len__(self) -> int:
@@ -84,7 +77,6 @@ def labelled(data: Any, what: str, *, groups: Any = None, columns: Any = None, a
 
     Parameters
     ----------
-    data : list or mapping of series, array of two or three dimensions, or pandas DataFrame
     what : str
         The argument's name.
     groups : str, sequence of str, or labels (n_steps,), optional
@@ -94,11 +86,6 @@ def labelled(data: Any, what: str, *, groups: Any = None, columns: Any = None, a
         Of a frame: columns that hold values; all that ``groups`` does not name by default.
     axis : int
         Of an array: the axis of time.
-
-    Raises
-    ------
-    InputError
-        For anything else.
     """
     if hasattr(data, "groupby") and hasattr(data, "columns") and hasattr(data, "iloc"):
         return _of_frame(data, what, groups, columns)
@@ -548,25 +535,15 @@ def _radii(radius: Any, threshold: str, options: Options, n_series: int) -> NDAr
 
 @dataclass
 class Members:
-    """The series of a batch, and why some of them cannot be used.
-
-    Attributes
-    ----------
-    x : Labelled
-    y : Labelled or None
-    embedding : Embedding
-    options : Options
-    refuse : bool
-        A series that cannot be used ends the call.
-    failed : dict of int to str
-        Series that others stand in for, all of whose points are gaps, and why.
-    """
+    """The series of a batch, and why some of them cannot be used."""
 
     x: Labelled
     y: Labelled | None
     embedding: Embedding
     options: Options
+    # A series that cannot be used ends the call.
     refuse: bool
+    # Series that others stand in for, all of whose points are gaps, and why.
     failed: dict[int, str] = field(default_factory=dict)
 
     def fail(self, number: int, error: InputError) -> None:

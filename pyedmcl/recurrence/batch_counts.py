@@ -295,9 +295,6 @@ class MeasuresOfMany:
 
     Parameters
     ----------
-    counts : BatchCounts
-    convention : Convention
-    theiler, lmin, vmin, wmin : int
     symmetric : bool
         Rows and columns stand for the same points.
     corridor : bool

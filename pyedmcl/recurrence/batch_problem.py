@@ -169,14 +169,8 @@ def side_of(series: Sequence[Any], names: Sequence[str], embedding: Embedding, *
         Each (n,) or (n, d), as x of :func:`pyedmcl.rqa`; or a single array (series, n).
     names : sequence of str
         How messages call each.
-    embedding : Embedding
     measured : bool
         Spreads are needed.
-
-    Raises
-    ------
-    InputError
-        As for :func:`pyedmcl.recurrence.points.points_of`, with the name of the series.
     """
     if embedding.metric.prepare is None:
         plain = _plain(series, _ROOM + (embedding.m - 1) * embedding.tau)
@@ -309,7 +303,6 @@ class BatchSweep:
 
     Parameters
     ----------
-    executor : Executor
     matrix : RqaProblem
         What all matrices share; its sizes, radii and exponent do not enter.
     x, y : Side
@@ -487,22 +480,15 @@ class BatchSweep:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where each matrix of a launch has its points and its counts.
+    """Where each matrix of a launch has its points and its counts."""
 
-    Attributes
-    ----------
-    n_x, n_y : ndarray (n_matrices,)
-        Points of its columns and of its rows.
-    shapes : ndarray (n_matrices, 6)
-        What the kernel is told of it: begin and number of the points of x, the same of y, and the first element of its
-        counts of columns and of diagonals.
-    column_begins, diagonal_begins : ndarray (n_matrices + 1,)
-        Where these counts begin, and the end of the last.
-    """
-
+    # n_x, n_y: ndarray (n_matrices,). Points of its columns and of its rows.
     n_x: Ints
     n_y: Ints
+    # ndarray (n_matrices, 6). What the kernel is told of it: begin and number of the points of x, the same of y, and
+    # the first element of its counts of columns and of diagonals.
     shapes: NDArray[np.int32]
+    # column_begins, diagonal_begins: ndarray (n_matrices + 1,). Where these counts begin, and the end of the last.
     column_begins: Ints
     diagonal_begins: Ints
 
@@ -526,31 +512,21 @@ _BLOCK_CELLS = 1 << 32  # of a block: some tenths of a second on processor cores
 
 @dataclass(frozen=True, eq=False)
 class BatchProblem:
-    """The lines of the matrices of many series, which are to be counted; blocks are ranges of series.
+    """The lines of the matrices of many series, which are to be counted; blocks are ranges of series."""
 
-    Attributes
-    ----------
-    matrix : RqaProblem
-        What all have in common; each has sizes, radii and an exponent of its own.
-    x, y : Side
-        Columns and rows; the same object where each series is compared with itself.
-    outer, inner : ndarray (series, radii) and the same or None
-        Radii in the unit of the data.
-    own_limits : tuple of tuple of RqaProblem
-        Of thresholds that give each column a limit of its own: the problems of each series; else empty.
-    tile : int or None
-        Edge of a tile where a matrix is counted by itself; the tuned one if None.
-    unit : str
-        What progress counts.
-    """
-
+    # What all have in common; each has sizes, radii and an exponent of its own.
     matrix: RqaProblem
+    # x, y: Columns and rows; the same object where each series is compared with itself.
     x: Side
     y: Side
+    # outer, inner: ndarray (series, radii) and the same or None. Radii in the unit of the data.
     outer: NDArray[np.float64]
     inner: NDArray[np.float64] | None
+    # Of thresholds that give each column a limit of its own: the problems of each series; else empty.
     own_limits: tuple[tuple[RqaProblem, ...], ...]
+    # Edge of a tile where a matrix is counted by itself; the tuned one if None.
     tile: int | None
+    # What progress counts.
     unit: str = "series"
 
     @property

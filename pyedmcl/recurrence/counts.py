@@ -127,7 +127,6 @@ def cells_within(rows: Mask, columns: Mask, theiler: int) -> int:
     ----------
     rows, columns : ndarray of bool
         Points without a gap.
-    theiler : int
     """
     if theiler == 0:
         return 0
@@ -404,30 +403,23 @@ Segments = NDArray[np.int32]  # (FIELDS, lines)
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """What rows ``begin`` to ``end`` of a matrix contribute; for one radius.
+    """What rows ``begin`` to ``end`` of a matrix contribute; for one radius."""
 
-    Attributes
-    ----------
-    begin, end : int
-        Rows, half open.
-    diagonals, rows, columns : ndarray of int32 (5, lines held)
-        Per line the first black run [start, end), the last one, and the number of black cells; a first start of -1
-        where there is none. ``rows`` has no lines unless the matrix is symmetric: below its diagonal column i goes on
-        as row i, so that only cells above the diagonal are looked at.
-    histograms : ndarray of int64 (3, longest + 1)
-        Diagonal lines, black verticals and white verticals that lie between the first and the last run of their line;
-        up to the longest of these.
-    lines : ndarray of int64 (3, 2)
-        Of diagonals, rows and columns: the first line that is held, and how many lines the matrix has. These rows have
-        no cells of the others. All are held where nothing is given.
-    """
-
+    # begin, end: Rows, half open.
     begin: int
     end: int
+    # diagonals, rows, columns: ndarray of int32 (5, lines held). Per line the first black run [start, end), the last
+    # one, and the number of black cells; a first start of -1 where there is none. ``rows`` has no lines unless the
+    # matrix is symmetric: below its diagonal column i goes on as row i, so that only cells above the diagonal are
+    # looked at.
     diagonals: Segments
     rows: Segments
     columns: Segments
+    # ndarray of int64 (3, longest + 1). Diagonal lines, black verticals and white verticals that lie between the first
+    # and the last run of their line; up to the longest of these.
     histograms: NDArray[np.int64]
+    # ndarray of int64 (3, 2). Of diagonals, rows and columns: the first line that is held, and how many lines the
+    # matrix has. These rows have no cells of the others. All are held where nothing is given.
     lines: NDArray[np.int64] = None  # type: ignore[assignment]  # see __post_init__
 
     def __post_init__(self) -> None:
@@ -467,14 +459,8 @@ def join(parts: Sequence[Partial], theiler: int, k_first: int) -> Partial:
 
     Parameters
     ----------
-    parts : sequence of Partial
     theiler, k_first : int
         Diagonals with |offset| < theiler count no lines; ``k_first`` is the offset of the first diagonal.
-
-    Raises
-    ------
-    ValueError
-        Parts overlap or leave rows out.
     """
     whole, *others = in_order(parts)
     for part in others:

@@ -46,8 +46,6 @@ class DeviceJoin:
 
     Parameters
     ----------
-    executor : Executor
-    problem : RqaProblem
     lines : sequence of int
         Diagonals, rows and columns of a part, as its segments have them.
     """
@@ -112,25 +110,17 @@ class DeviceJoin:
 
 @dataclass(frozen=True)
 class CountingProblem:
-    """The lines of a recurrence matrix, which are to be counted; blocks are ranges of rows.
-
-    Attributes
-    ----------
-    matrix : RqaProblem
-    x, y : ndarray or tuple of ndarray
-        Series (n,) or points (n, features) of the rows and of the columns; ``y`` None where the matrix is symmetric,
-        pairs where it is joint.
-    tile : int or None
-        Edge of a tile, in cells; the tuned one if None. Counts do not depend on it.
-    partial : bool
-        Blocks give a :class:`Partial` for each radius, to be combined; else there is one block, with all rows, which
-        gives :class:`Counts`.
-    """
+    """The lines of a recurrence matrix, which are to be counted; blocks are ranges of rows."""
 
     matrix: RqaProblem
+    # x, y: Series (n,) or points (n, features) of the rows and of the columns; ``y`` None where the matrix is
+    # symmetric, pairs where it is joint.
     x: Any
     y: Any
+    # Edge of a tile, in cells; the tuned one if None. Counts do not depend on it.
     tile: int | None
+    # Blocks give a :class:`Partial` for each radius, to be combined; else there is one block, with all rows, which
+    # gives :class:`Counts`.
     partial: bool
 
     @property
@@ -198,7 +188,6 @@ def quantify(
     ----------
     executors : Executor or sequence of Executor
         Devices; each takes a part of the rows. The counts are the same for any number of them.
-    problem : RqaProblem
     x, y, tile
         As for :class:`CountingProblem`.
 
@@ -206,11 +195,6 @@ def quantify(
     -------
     list of Counts
         One for each radius.
-
-    Raises
-    ------
-    DeviceMemoryError
-        Not even a small tile fits; nothing is ever left out.
     """
     return counted(LocalRunner(executors if isinstance(executors, Sequence) else [executors]), problem, x, y, tile=tile)
 
@@ -325,19 +309,6 @@ def quantify_with_checkpoint(
         The file; where it exists, the work goes on behind the rows that it holds.
     runner, problem, x, y, tile
         As for the engine.
-
-    Raises
-    ------
-    StoreForeignError
-        The file is something else.
-    StoreMismatchError
-        It belongs to other data or parameters; the message says which differ.
-    StoreError
-        Another run writes it at this moment; the message names the process.
-    StoreWriteError
-        It cannot be written.
-    Interrupted
-        Ctrl-C; the message says what is kept.
     """
     file = path_of(path, "checkpoint")
     identity = identity_of(problem, x, y)
@@ -358,7 +329,6 @@ class CheckpointSink:
 
     Parameters
     ----------
-    file : Path
     identity : dict
         From :func:`identity_of`.
     problem : CountingProblem
@@ -532,22 +502,10 @@ def quantify_joined(
 
     Parameters
     ----------
-    folder : Path
     begin : float
         Where this process begins, from :func:`pyedmcl.jobs.claims.begin_of`.
     runner, problem, x, y, tile
         As for the engine.
-
-    Raises
-    ------
-    StoreForeignError
-        The folder holds something else.
-    StoreMismatchError
-        It belongs to other data or parameters; the message says which differ.
-    StoreWriteError
-        It cannot be written.
-    Interrupted
-        Ctrl-C; the message says what is kept. Others go on.
     """
     counting = CountingProblem(problem, x, y, tile, partial=True)
     cells = counting.total

@@ -131,20 +131,13 @@ _REGISTERS = 48  # coordinates that a work-item of a GPU may keep
 
 @dataclass(frozen=True)
 class ImageParameters:
-    """The choice for one image.
+    """The choice for one image."""
 
-    Attributes
-    ----------
-    given : dict
-        Specialisation of ``recurrence_image``.
-    parameters : dict
-        Its tuned parameters.
-    grade : str
-        How well these are known to suit the device and the problem.
-    """
-
+    # Specialisation of ``recurrence_image``.
     given: dict[str, Any]
+    # Its tuned parameters.
     parameters: dict[str, Any]
+    # How well these are known to suit the device and the problem.
     grade: str
 
     @property
@@ -160,9 +153,6 @@ def image_parameters(
 
     Parameters
     ----------
-    info : DeviceInfo
-    problem : RqaProblem
-    data : SweepData
     mean : bool
         Distances are added, not cells counted.
     largest : int
@@ -203,7 +193,6 @@ class OpenCells:
 
     Parameters
     ----------
-    problem : RqaProblem
     data : SweepData
         With what float64 needs.
     across : int
@@ -295,21 +284,14 @@ def pixel_edges(n: int, pixels: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Raster:
-    """Which cells fall into which pixels.
+    """Which cells fall into which pixels."""
 
-    Attributes
-    ----------
-    n_rows, n_columns : int
-        Cells.
-    pixels : (int, int)
-        Rows and columns of pixels.
-    symmetric : bool
-        Only pixels on and above the diagonal are computed.
-    """
-
+    # n_rows, n_columns: Cells.
     n_rows: int
     n_columns: int
+    # (int, int). Rows and columns of pixels.
     pixels: tuple[int, int]
+    # Only pixels on and above the diagonal are computed.
     symmetric: bool
 
     @cached_property
@@ -333,10 +315,6 @@ class ImageSweep:
 
     Parameters
     ----------
-    executor : Executor
-    problem : RqaProblem
-    data : SweepData
-    raster : Raster
     values : mapping
         Specialisation and parameters of ``recurrence_image``.
     """
@@ -526,26 +504,18 @@ class ImageProblem:
     """The recurrence plot of a matrix as an image; blocks are ranges of its rows of pixels.
 
     Pixel (p, q) holds rows floor(p * n_rows / P) to floor((p + 1) * n_rows / P) - 1, and columns likewise.
-
-    Attributes
-    ----------
-    matrix : RqaProblem
-        Not joint, with one radius, which ``mean`` ignores.
-    data : SweepData
-        Both sides, as kernels read them.
-    raster : Raster
-        Which cells fall into which pixels.
-    mean : bool
-        Pixels are mean distances (float64, NaN where a pixel has no cell without a gap); else numbers of recurrent
-        cells (int64).
-    exponent : int
-        Means are multiplied by this power of two, by which the data were divided.
     """
 
+    # Not joint, with one radius, which ``mean`` ignores.
     matrix: RqaProblem
+    # Both sides, as kernels read them.
     data: SweepData
+    # Which cells fall into which pixels.
     raster: Raster
+    # Pixels are mean distances (float64, NaN where a pixel has no cell without a gap); else numbers of recurrent cells
+    # (int64).
     mean: bool
+    # Means are multiplied by this power of two, by which the data were divided.
     exponent: int
 
     @property
@@ -611,7 +581,6 @@ def image_problem(
 
     Parameters
     ----------
-    matrix : RqaProblem
     x, y : ndarray (n,) or (n_points, n_features)
         Series, or points where the matrix is ``embedded``, of the rows and of the columns; ``y`` None where they are
         the same. NaN for gaps.
@@ -619,11 +588,6 @@ def image_problem(
         Rows and columns of pixels, at most the numbers of points.
     mean, exponent
         As for :class:`ImageProblem`.
-
-    Raises
-    ------
-    InputError
-        The matrix is joint, or has several radii.
     """
     if matrix.joint is not None:
         raise InputError("joint recurrence is that of two pairs of series: draw the plot of each")
@@ -684,18 +648,12 @@ _EDGE = 256  # pixels that are mirrored together: columns of single pixels would
 
 @dataclass(frozen=True)
 class Image:
-    """What devices found, and how.
+    """What devices found, and how."""
 
-    Attributes
-    ----------
-    values : ndarray (pixel rows, pixel columns) or None
-        Counts (int64), or mean distances (float64, NaN where a pixel has no cell without a gap); None where they stay
-        on the device.
-    parameters, grade
-        Tuned parameters and how well they are known.
-    """
-
+    # ndarray (pixel rows, pixel columns) or None. Counts (int64), or mean distances (float64, NaN where a pixel has no
+    # cell without a gap); None where they stay on the device.
     values: Any
+    # parameters, grade: Tuned parameters and how well they are known.
     parameters: dict[str, Any]
     grade: str
 
@@ -705,19 +663,10 @@ def rendered(runner: Runner, problem: ImageProblem, *, dtype: Any = None, into: 
 
     Parameters
     ----------
-    runner : Runner
-    problem : ImageProblem
     dtype : number type, optional
         Of the values, else that of the problem.
     into : DeviceRows, optional
         Where counts or means go on the device; the image has no values then.
-
-    Raises
-    ------
-    InputError
-        Float64 is needed where a device has none.
-    DeviceMemoryError
-        Pixels and series do not fit.
     """
     down, across = problem.raster.pixels
     if into is not None:

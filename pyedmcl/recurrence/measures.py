@@ -317,7 +317,6 @@ def profile_of(
 
     Parameters
     ----------
-    matrices : sequence of RecurrenceResult
     lags : int, optional
         As for :func:`pyedmcl.lag_profile`; by default as far as all matrices reach.
     """

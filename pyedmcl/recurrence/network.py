@@ -45,16 +45,11 @@ class NetworkProblem:
 
     A block gives the degree of each point, and how many ordered pairs of its neighbours are linked with each other
     (closed pairs: twice the triangles through the point).
-
-    Attributes
-    ----------
-    matrix : RqaProblem
-        Symmetric, with one radius.
-    x : ndarray (n,) or (n_points, n_features)
-        Series, or points where the matrix is ``embedded``. NaN for gaps.
     """
 
+    # Symmetric, with one radius.
     matrix: RqaProblem
+    # ndarray (n,) or (n_points, n_features). Series, or points where the matrix is ``embedded``. NaN for gaps.
     x: NDArray[Any]
 
     @property

@@ -27,12 +27,6 @@ def coded(radius: Any, *series: Any) -> tuple[Any, ...]:
     ----------
     radius : float or sequence
         Of words it must be below 1: they are equal or not.
-    series : array_like, or sequences or mappings of them
-
-    Raises
-    ------
-    InputError
-        A radius that would take different words for equal.
     """
     codes: dict[str, int] = {}
     made = tuple(_coded(one, codes) for one in series)
@@ -126,36 +120,24 @@ def embedding_of(
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points of one side of a matrix.
+    """Points of one side of a matrix."""
 
-    Attributes
-    ----------
-    values : ndarray
-        A series (n,) to be embedded with ``m`` and ``tau``, or points (n, features).
-    m, tau : int
-        1 and 1 where the values are points.
-    embedded : bool
-        The values are points: given as such, or embedded or prepared here.
-    coordinates : int
-        Coordinates of a point.
-    complete : ndarray of bool
-        Points without a gap; their number is that of the points.
-    embedding : Embedding
-        As it was asked for.
-    given : ndarray (n_steps, n_series)
-        The series before they were embedded, normalised if that was asked for.
-    exponent : int
-        The values are those of the data times ``2**-exponent``.
-    """
-
+    # A series (n,) to be embedded with ``m`` and ``tau``, or points (n, features).
     values: NDArray[Any]
+    # m, tau: 1 and 1 where the values are points.
     m: int
     tau: int
+    # The values are points: given as such, or embedded or prepared here.
     embedded: bool
+    # Coordinates of a point.
     coordinates: int
+    # Points without a gap; their number is that of the points.
     complete: NDArray[np.bool_]
+    # As it was asked for.
     embedding: Embedding
+    # ndarray (n_steps, n_series). The series before they were embedded, normalised if that was asked for.
     given: NDArray[Any]
+    # The values are those of the data times ``2**-exponent``.
     exponent: int = 0
 
     @property
@@ -179,12 +161,6 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
         if ``embedded``, n points of d coordinates. NaN marks gaps.
     what : str
         The argument's name.
-    embedding : Embedding
-
-    Raises
-    ------
-    InputError
-        For what is no series, infinite values, m and tau that leave fewer than two points, an embedding of points.
     """
     m, tau, suffix = embedding.m, embedding.tau, embedding.suffix
     if embedding.embedded and m > 1:

@@ -30,66 +30,47 @@ class RqaProblem:
 
     A point with a NaN (a gap) recurs with no point: its row and its column are white. Everything that a convention
     makes of gaps follows from the counts and from where the gaps are, on the host.
-
-    Attributes
-    ----------
-    m, tau : int
-        Embedding dimension and lag. 1 and 1 where the points are ``embedded`` already.
-    metric : str
-        One of :data:`pyedmcl.recurrence.arguments.METRICS`.
-    dtype : str
-        "float32" or "float64": what the sweep over the cells computes in.
-    exact : bool
-        The cells are those of float64 arithmetic on the given series, whatever ``dtype`` the sweep uses. Otherwise the
-        series and the limits are rounded to ``dtype`` first.
-    radii : tuple of float
-        Ascending; all in one pass.
-    inner : tuple of float or None
-        Radius corridor: one inner radius for each of ``radii``; recurrent is ``inner < d`` and ``d < radius``
-        (``inner <= d <= radius`` unless ``strict``).
-    strict : bool
-        ``d < r`` instead of ``d <= r``.
-    theiler : int
-        Cells with |i - j| < theiler are on no diagonal line; 0 keeps all.
-    theiler_everywhere : bool
-        These cells are also treated as not recurrent in vertical and white lines, columns, points and offsets.
-        White runs are then interrupted by nothing: a dropped cell is white.
-    n_rows, n_columns : int
-        Points (after embedding).
-    symmetric : bool
-        There is no ``y``: the matrix is its own transpose, and all its cells are counted.
-    embedded : bool
-        ``x`` (and ``y``) are given as points, shape (n_rows, n_features); else as series, shape (n,).
-    n_features : int
-        Coordinates of a given point; 1 for series.
-    exponent : int
-        The points are those of the data times ``2**-exponent``; radii are in the unit of the data all the same.
-    column_limits : ndarray of float64 (n_columns,) or None
-        Where given, each column's own limit instead (fixed amount of neighbours). ``radii`` then has one entry that
-        counts for nothing, and the problem is not ``symmetric``.
-    joint : RqaProblem or None
-        The partner of a joint recurrence: a cell counts as recurrent if it is recurrent in both, the partner's radius
-        being the one of the same number. It has as many rows, columns and radii, and the same ``strict`` and Theiler
-        fields.
     """
 
+    # m, tau: Embedding dimension and lag. 1 and 1 where the points are ``embedded`` already.
     m: int
     tau: int
+    # One of :data:`pyedmcl.recurrence.arguments.METRICS`.
     metric: str
+    # "float32" or "float64": what the sweep over the cells computes in.
     dtype: str
+    # The cells are those of float64 arithmetic on the given series, whatever ``dtype`` the sweep uses. Otherwise the
+    # series and the limits are rounded to ``dtype`` first.
     exact: bool
+    # Ascending; all in one pass.
     radii: tuple[float, ...]
+    # Radius corridor: one inner radius for each of ``radii``; recurrent is ``inner < d`` and ``d < radius`` (``inner <=
+    # d <= radius`` unless ``strict``).
     inner: tuple[float, ...] | None
+    # ``d < r`` instead of ``d <= r``.
     strict: bool
+    # Cells with |i - j| < theiler are on no diagonal line; 0 keeps all.
     theiler: int
+    # These cells are also treated as not recurrent in vertical and white lines, columns, points and offsets. White runs
+    # are then interrupted by nothing: a dropped cell is white.
     theiler_everywhere: bool
+    # n_rows, n_columns: Points (after embedding).
     n_rows: int
     n_columns: int
+    # There is no ``y``: the matrix is its own transpose, and all its cells are counted.
     symmetric: bool
+    # ``x`` (and ``y``) are given as points, shape (n_rows, n_features); else as series, shape (n,).
     embedded: bool = False
+    # Coordinates of a given point; 1 for series.
     n_features: int = 1
+    # The points are those of the data times ``2**-exponent``; radii are in the unit of the data all the same.
     exponent: int = 0
+    # ndarray of float64 (n_columns,) or None. Where given, each column's own limit instead (fixed amount of
+    # neighbours). ``radii`` then has one entry that counts for nothing, and the problem is not ``symmetric``.
     column_limits: NDArray[np.float64] | None = field(default=None, compare=False)
+    # The partner of a joint recurrence: a cell counts as recurrent if it is recurrent in both, the partner's radius
+    # being the one of the same number. It has as many rows, columns and radii, and the same ``strict`` and Theiler
+    # fields.
     joint: RqaProblem | None = None
 
     def __post_init__(self) -> None:
@@ -195,7 +176,6 @@ def guard_band(limit: ArrayLike, metric: Metric, coordinates: int, value_error: 
     ----------
     limit : array_like of float64
         What sums are compared with, scaled like the coordinates (by ``scale ** degree``).
-    metric : Metric
     coordinates : int
         Of a point.
     value_error : array_like of float64
@@ -294,10 +274,8 @@ class Sides:
     ----------
     x, y, x64, y64, limits, limits64 : Buffer
         As ``recurrence_bits`` wants them; the second precision repeats the first where nothing is rechecked.
-    x_stride, y_stride, front : int
     limit_stride : int
         Numbers of one kind of limit, where columns have their own; 0 otherwise.
-    limits_per_radius : int
     checked : bool
         Whether float32 leaves cells open that float64 decides.
     dtype : str

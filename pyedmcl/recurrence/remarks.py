@@ -29,8 +29,6 @@ def tell(
 
     Parameters
     ----------
-    results : sequence of Measures
-    threshold : str
     wanted : sequence
         What was asked for of each: a radius, a rate, a number of neighbours.
     series : sequence of ndarray (n_steps, n_series)
@@ -85,20 +83,13 @@ class Repeated:
 
 
 class Found(NamedTuple):
-    """What is looked at of each matrix.
+    """What is looked at of each matrix."""
 
-    Attributes
-    ----------
-    shares, rates : ndarray
-        Recurrent cells off the main diagonal by such cells, and recurrence rates as the convention has them.
-    smooth : ndarray of bool
-        All cells of the diagonal next to the Theiler window recur.
-    radii : sequence
-    theiler : int
-    """
-
+    # shares, rates: Recurrent cells off the main diagonal by such cells, and recurrence rates as the convention has
+    # them.
     shares: NDArray[np.float64]
     rates: NDArray[np.float64]
+    # All cells of the diagonal next to the Theiler window recur.
     smooth: NDArray[np.bool_]
     radii: Sequence[Any]
     theiler: int

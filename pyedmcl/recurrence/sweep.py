@@ -39,20 +39,14 @@ _SEGMENT_BYTES = 4 * FIELDS
 
 @dataclass(frozen=True)
 class LineBuffers:
-    """What a device keeps of one matrix.
+    """What a device keeps of one matrix."""
 
-    Attributes
-    ----------
-    diagonals, rows, columns : Buffer
-        Segments of all lines, int32 [fields][lines].
-    counts, sums : Buffer
-        Lines by kind and length, [LINE_KINDS][longest + 1]. ``counts`` (uint32) has those that were counted since
-        ``recurrence_fold`` ran last, which adds them to ``sums`` (uint64).
-    """
-
+    # diagonals, rows, columns: Segments of all lines, int32 [fields][lines].
     diagonals: Buffer
     rows: Buffer
     columns: Buffer
+    # counts, sums: Lines by kind and length, [LINE_KINDS][longest + 1]. ``counts`` (uint32) has those that were counted
+    # since ``recurrence_fold`` ran last, which adds them to ``sums`` (uint64).
     counts: Buffer
     sums: Buffer
 
@@ -114,8 +108,6 @@ class Finish:
 
     Parameters
     ----------
-    executor : Executor
-    problem : RqaProblem
     longest : int
         Length of the longest line that is possible.
     """
@@ -175,8 +167,6 @@ class Finish:
 
         Parameters
         ----------
-        a, b : Buffer
-        n : int
         counts : Buffer
             Of all lines; those that become final are added.
         verticals : bool
@@ -268,8 +258,6 @@ class TileSweep:
 
     Parameters
     ----------
-    executor : Executor
-    problem : RqaProblem
     x, y : ndarray or tuple of ndarray
         Series or points; pairs where the problem is joint. ``y`` is None where it is symmetric.
     tile : int, optional

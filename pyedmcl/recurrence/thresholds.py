@@ -44,7 +44,6 @@ class Ranks:
 
     Parameters
     ----------
-    executor : Executor
     problem : RqaProblem
         Its points, metric and arithmetic; radii and Theiler fields do not enter.
     x, y : ndarray
@@ -219,7 +218,6 @@ class Ranks:
 
         Parameters
         ----------
-        k : int
         cells : ndarray (columns,)
             How many cells of complete points of each column are counted.
         sample : callable
@@ -304,20 +302,13 @@ _LEAST = 5e-324  # the smallest number above 0, which is no radius
 
 @dataclass(frozen=True)
 class RqaPass:
-    """One sweep over the matrix, for some of the radii that were asked for.
+    """One sweep over the matrix, for some of the radii that were asked for."""
 
-    Attributes
-    ----------
-    problem : RqaProblem
-        With radii, or limits that were selected.
-    radii : tuple
-        What each of its matrices reports as its radius.
-    order : tuple of int
-        The place of each among the radii that were asked for: a problem has them in ascending order.
-    """
-
+    # With radii, or limits that were selected.
     problem: RqaProblem
+    # What each of its matrices reports as its radius.
     radii: tuple[Any, ...]
+    # The place of each among the radii that were asked for: a problem has them in ascending order.
     order: tuple[int, ...]
 
 
@@ -337,7 +328,6 @@ def passes_for(
         Whose recurrence rate counts.
     rows, columns : Points
         The same object for one series with itself.
-    threshold : str
     radii : sequence
         From :func:`pyedmcl.recurrence.arguments.radii_of`.
     name : str
@@ -386,11 +376,6 @@ def unit_of(
         What messages call the series.
     pairs : bool
         The mean distance of one series is that of different points.
-
-    Raises
-    ------
-    InputError
-        There is no spread to measure by, or the metric has no such unit.
     """
     if unit == "data":
         return 1.0

@@ -99,12 +99,10 @@ class WindowSweep:
 
     Parameters
     ----------
-    executor : Executor
     problem : RqaProblem
         Of a single window.
     x : ndarray
         The whole series or all points, as in :class:`pyedmcl.recurrence.problem.RqaProblem`.
-    step : int
     """
 
     def __init__(self, executor: Executor, problem: RqaProblem, x: NDArray[Any], step: int) -> None:
@@ -230,24 +228,16 @@ _SHORT, _CLOSE = 2048, 400
 
 @dataclass(frozen=True)
 class WindowsProblem:
-    """The lines of the recurrence matrix of each window, which are to be counted; blocks are ranges of windows.
+    """The lines of the recurrence matrix of each window, which are to be counted; blocks are ranges of windows."""
 
-    Attributes
-    ----------
-    matrix : RqaProblem
-        Of one window, with one radius.
-    points : Points
-        Of the whole series.
-    step, windows : int
-        Points between the starts of two windows; their number.
-    tile : int or None
-        Edge of a tile where each window is counted by itself; the tuned one if None.
-    """
-
+    # Of one window, with one radius.
     matrix: RqaProblem
+    # Of the whole series.
     points: Points
+    # step, windows: Points between the starts of two windows; their number.
     step: int
     windows: int
+    # Edge of a tile where each window is counted by itself; the tuned one if None.
     tile: int | None
 
     @property

@@ -430,8 +430,6 @@ def map_rho(
         NaN for gaps.
     E : int or array_like of int (n_series,)
         Embedding dimension of each target.
-    theta, ridge : float
-    tau, Tp, exclusion_radius : int
     libraries : iterable of int, optional
         All by default.
 
@@ -550,7 +548,6 @@ def sub_library(
     ----------
     n_rows, lib_size : int
         Rows there are, and rows wanted, at most as many.
-    seed : int
     library, target : int
         Numbers of the two series, which choose the stream.
     sample : int
@@ -590,7 +587,6 @@ def ccm_skill(
     ----------
     x, y : array_like (L,)
         Library series, whose every embedded row is predicted from, and target series.
-    lib_size : int
     library, target, sample, seed : int
         See :func:`sub_library`.
     library_mask : ndarray of bool (L,), optional

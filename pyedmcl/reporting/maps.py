@@ -94,15 +94,9 @@ def pairs_with_curves(
 
     Parameters
     ----------
-    wishes : Wishes
     causes, effects : sequence of str
         Names that there are.
     strongest : sequence of (str, str)
-
-    Raises
-    ------
-    InputError
-        A pair that was asked for is not there.
     """
     for cause, effect in wishes.pairs:
         if cause not in causes or effect not in effects or cause == effect:

@@ -80,15 +80,7 @@ _FEW = 4  # numbers of an array that is shown as a fact
 
 
 def section_of(result: object, wishes: Wishes) -> Section:
-    """The section of a result.
-
-    Raises
-    ------
-    InputError
-        It is none of ours, or what was asked for does not fit it.
-    MissingExtraError
-        A package is not installed.
-    """
+    """The section of a result."""
     if not isinstance(result, Result):
         raise InputError(
             f"result={shown(result)}: what a function of pyedmcl returned is needed, or the path of what was stored"
@@ -153,7 +145,6 @@ def document(sections: Sequence[Section], title: str | None) -> bytes:
 
     Parameters
     ----------
-    sections : sequence of Section
     title : str or None
         By default that of the only section.
     """

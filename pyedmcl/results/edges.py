@@ -62,11 +62,6 @@ def graph_of(nodes: Iterable[str], E: Mapping[str, int], edges: Iterable[tuple[s
     edges : iterable of (str, str, mapping)
         Cause, effect, and values of the edge, of which those that are missing (None, NaN) are left out: formats of
         graphs know none.
-
-    Raises
-    ------
-    MissingExtraError
-        networkx is not installed.
     """
     graph = need("networkx", "to_networkx()", "graph").DiGraph()
     for name in nodes:
@@ -155,12 +150,6 @@ class Strongest:
     ----------
     values : ndarray of float64
         Falling; equal ones by their cell.
-    cells : ndarray of int64
-
-    Raises
-    ------
-    InputError
-        ``top`` is no integer of at least 1.
     """
 
     def __init__(self, top: int) -> None:
@@ -321,18 +310,12 @@ def write_edge_parts(
         As for :func:`write_edges`.
     parts : callable
         See :data:`Parts`.
-    names : sequence of str
     E : ndarray of int
         Of each target.
     attrs : mapping
         Provenance for the format that has a place for it (Parquet).
     targets : sequence of str, optional
         Names of the targets, where ``names`` are those of libraries alone.
-
-    Raises
-    ------
-    InputError, StoreWriteError, MissingExtraError
-        As for :func:`write_edges`.
     """
     path = output_path(path, tuple(_WRITERS), "a list of edges")
     with writing(path, "the list of edges") as draft:

@@ -30,27 +30,17 @@ from ..series.fields import Grid
 
 @dataclass(frozen=True)
 class Style:
-    """What a caller asked for; None for what the picture has by itself.
+    """What a caller asked for; None for what the picture has by itself."""
 
-    Attributes
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Draw here instead of in a new figure.
-    cmap : str or matplotlib.colors.Colormap or None
-    figsize : (float, float) or None
-        Inches.
-    dpi : int or None
-        Dots per inch of the file.
-    title : str or None
-    units : str, mapping of str to str, or None
-        Of all series, or of each by its name; by default those that the data told of.
-    """
-
+    # Draw here instead of in a new figure.
     ax: Any = None
     cmap: Any = None
+    # (float, float) or None. Inches.
     figsize: Any = None
+    # Dots per inch of the file.
     dpi: Any = None
     title: Any = None
+    # Of all series, or of each by its name; by default those that the data told of.
     units: Any = None
 
     def __post_init__(self) -> None:
@@ -283,14 +273,8 @@ def dataset_of(frame: Any, dimension: str = "") -> Any:
 
     Parameters
     ----------
-    frame : pandas.DataFrame
     dimension : str
         The column whose values label the rows, where it is there and none comes twice; else the index, or "row".
-
-    Raises
-    ------
-    MissingExtraError
-        xarray is not installed.
     """
     dataset = need("xarray", "to_xarray()").Dataset
     if dimension in frame and frame[dimension].is_unique:
@@ -309,16 +293,9 @@ def labelled(values: NDArray[Any], axes: Sequence[tuple[str, Any]], name: str) -
 
     Parameters
     ----------
-    values : ndarray
     axes : sequence of (str, sequence or Grid)
         Name and labels of each axis. A grid stands for its own dimensions, which bear the name of the axis before
         theirs where two axes have dimensions of one name.
-    name : str
-
-    Raises
-    ------
-    MissingExtraError
-        xarray is not installed.
     """
     xarray = need("xarray", "to_xarray()")
     all_dims = [dim for _, labels in axes if isinstance(labels, Grid) for dim in labels.dims]

@@ -104,13 +104,6 @@ class Decoder:
     ----------
     array : callable
         Gives the array of a name.
-
-    Raises
-    ------
-    UnknownError
-        Something that this version does not know.
-    ValueError, LookupError, TypeError
-        What no :class:`Encoder` made.
     """
 
     def __init__(self, array: Callable[[str], NDArray[Any]]) -> None:
@@ -222,17 +215,8 @@ def save_result(result: Any, path: Any, *, of: str | None = None) -> Path:
 
     Parameters
     ----------
-    result : object
-    path : path
     of : str, optional
         Digest of the run to whose folder it belongs.
-
-    Raises
-    ------
-    OutputError
-        The path does not end in ``.edm``, or its folder is not there.
-    StoreWriteError
-        The file cannot be written; one that was there is kept then.
     """
     from .. import __version__
 
@@ -263,19 +247,7 @@ def _digest(description: dict[str, Any]) -> str:
 
 
 def read_result(path: Any, *, of: str | None = None) -> Any:
-    """Read what :func:`save_result` wrote; with ``of``, for the run with that digest.
-
-    Raises
-    ------
-    InputError
-        There is no such file.
-    StoreForeignError
-        It is no result of ours.
-    StoreMismatchError
-        Another version of pyedmcl wrote it, in a format that this one does not know; or it is of another run.
-    StoreError
-        It is damaged, or cannot be read.
-    """
+    """Read what :func:`save_result` wrote; with ``of``, for the run with that digest."""
     place = path_of(path)
     try:
         with zipfile.ZipFile(place) as archive:

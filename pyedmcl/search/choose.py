@@ -115,25 +115,16 @@ def _dimension(three: NDArray[np.float64], E: int) -> float:
 
 @dataclass(frozen=True)
 class _Costs:
-    """Estimates for the searches of one library in the dimensions that are searched together.
-
-    Attributes
-    ----------
-    known : KnownRates
-    problem : SearchProblem
-    n, queries : int
-        States and queries.
-    shared : bool
-        Whether the exhaustive search shares sums along diagonals.
-    together : int
-        Libraries that the exhaustive search would compare in the same launches.
-    """
+    """Estimates for the searches of one library in the dimensions that are searched together."""
 
     known: KnownRates
     problem: SearchProblem
+    # n, queries: States and queries.
     n: int
     queries: int
+    # Whether the exhaustive search shares sums along diagonals.
     shared: bool = False
+    # Libraries that the exhaustive search would compare in the same launches.
     together: int = 1
 
     @property
@@ -196,7 +187,6 @@ def cheapest(
 
     Parameters
     ----------
-    info : DeviceInfo
     problem : SearchProblem
         Of the dimensions that the exhaustive search would look at together.
     n, queries : int
@@ -322,17 +312,11 @@ _LEAST = {"kdtree": 64, "pruned": 64, "ivf": 1024, "hnsw": 1024}  # states below
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What the caller asks for.
+    """What the caller asks for."""
 
-    Attributes
-    ----------
-    search : str
-        One of :data:`SEARCHES`.
-    recall : float
-        Share of true neighbours that an approximate search must find.
-    """
-
+    # One of :data:`SEARCHES`.
     search: str = "exact"
+    # Share of true neighbours that an approximate search must find.
     recall: float = 0.99
 
     @property
@@ -367,8 +351,6 @@ def decide(
 
     Parameters
     ----------
-    request : SearchRequest
-    info : DeviceInfo
     problem : SearchProblem
         Of one dimension, or, where the request leaves the choice, of all that are searched together.
     n_states, n_queries : int
@@ -401,7 +383,6 @@ def record(E: int, request: SearchRequest, decision: SearchDecision, measured: M
 
     Parameters
     ----------
-    E : int
     request : SearchRequest
         What the caller asked for.
     decision : SearchDecision

@@ -149,14 +149,9 @@ _AGAIN = 8  # An approximate index is asked for this many times the candidates t
 
 
 class Index(Protocol):
-    """States in an order that is fast to search.
+    """States in an order that is fast to search."""
 
-    Attributes
-    ----------
-    exact : bool
-        Whether the rows returned are the nearest, up to rounding.
-    """
-
+    # Whether the rows returned are the nearest, up to rounding.
     exact: bool
 
     def search(self, points: Points, m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -216,10 +211,8 @@ def candidate_counts(k: int, exclusion_radius: int, n: int, exact: bool) -> Iter
 
     Parameters
     ----------
-    k : int
     exclusion_radius : int
         -1 for none.
-    n : int
     exact : bool
         Whether the index is exact.
     """
@@ -263,24 +256,16 @@ _FEW, _EFFECT = 8, 2.0
 
 @dataclass(frozen=True)
 class Measured:
-    """Recall on a sample of queries.
+    """Recall on a sample of queries."""
 
-    Attributes
-    ----------
-    recall : float
-        Share of the sampled neighbour slots whose neighbour was found.
-    interval : (float, float)
-        Wilson's score interval, 95 %, for as many independent slots as the sample is worth.
-    queries, slots : int
-    reached : bool
-        Whether the sample shows that the recall is what was asked for: the lower end of an interval, which is wider for
-        looking several times, lies at or above it.
-    """
-
+    # Share of the sampled neighbour slots whose neighbour was found.
     recall: float
+    # (float, float). Wilson's score interval, 95 %, for as many independent slots as the sample is worth.
     interval: tuple[float, float]
     queries: int
     slots: int
+    # Whether the sample shows that the recall is what was asked for: the lower end of an interval, which is wider for
+    # looking several times, lies at or above it.
     reached: bool
 
     @property
@@ -333,7 +318,6 @@ def judged(hits: NDArray[np.int64], slots: NDArray[np.int64], population: int, t
     ----------
     hits, slots, population
         As for :func:`effective_slots`.
-    target : float
     """
     total = int(slots.sum())
     share = float(hits.sum()) / total if total else 1.0
@@ -352,11 +336,8 @@ def measure(index: Index, library: HostStates, queries: HostStates, problem: Sea
 
     Parameters
     ----------
-    index : Index
-    library, queries : HostStates
     problem : SearchProblem
         Of one dimension.
-    target : float
     """
     sample = _Sample(library, queries, problem)
     perfect = np.full(sample.sizes[-1], problem.ks[0])

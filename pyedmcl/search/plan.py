@@ -25,35 +25,24 @@ _FULL_GROUPS = 4  # work-groups for each compute unit: with more, sharing rows t
 
 @dataclass(frozen=True)
 class SearchProblem:
-    """A search for the nearest neighbours of states.
+    """A search for the nearest neighbours of states."""
 
-    Attributes
-    ----------
-    dims : tuple of int
-        Embedding dimensions E, ascending.
-    ks : tuple of int
-        Number of neighbours, k, for each E.
-    tau, Tp : int
-        Lag and horizon: a library row j may be a neighbour if j + Tp lies inside the series.
-    exclusion_radius : int
-        Rows with |t - j| up to this are no neighbours; -1 for a cross search, where none is excluded.
-    n_library, n_query : int
-        Rows of the library series and of the query series.
-    dtype : str
-        "float32" or "float64".
-    coordinates : bool
-        Whether every row has all its coordinates, which lie one behind another (see
-        :mod:`pyedmcl.search.tables`). Otherwise states are lags of one series, and the first rows have none.
-    """
-
+    # Embedding dimensions E, ascending.
     dims: tuple[int, ...]
+    # Number of neighbours, k, for each E.
     ks: tuple[int, ...]
+    # tau, Tp: Lag and horizon: a library row j may be a neighbour if j + Tp lies inside the series.
     tau: int
     Tp: int
+    # Rows with |t - j| up to this are no neighbours; -1 for a cross search, where none is excluded.
     exclusion_radius: int
+    # n_library, n_query: Rows of the library series and of the query series.
     n_library: int
     n_query: int
+    # "float32" or "float64".
     dtype: str = "float32"
+    # Whether every row has all its coordinates, which lie one behind another (see :mod:`pyedmcl.search.tables`).
+    # Otherwise states are lags of one series, and the first rows have none.
     coordinates: bool = False
 
     @property
@@ -138,23 +127,15 @@ def with_enough_groups(parameters: Mapping[str, Any], problem: SearchProblem) ->
 
 @dataclass(frozen=True)
 class KnnPass:
-    """The kernel ``knn`` over the library, for a range of dimensions.
+    """The kernel ``knn`` over the library, for a range of dimensions."""
 
-    Attributes
-    ----------
-    problem : SearchProblem
-        Restricted to the pass's dimensions.
-    emit : str
-        "neighbours" (row, squared distance) or "weights" (row, normalised simplex weight).
-    parameters : mapping
-        Tuned parameters of the kernel.
-    sharers : int
-        Scalar work-items that share a query row.
-    """
-
+    # Restricted to the pass's dimensions.
     problem: SearchProblem
+    # "neighbours" (row, squared distance) or "weights" (row, normalised simplex weight).
     emit: str
+    # Tuned parameters of the kernel.
     parameters: Mapping[str, Any]
+    # Scalar work-items that share a query row.
     sharers: int = 1
 
     @property

@@ -95,22 +95,14 @@ class OrderShape:
 
 @dataclass(frozen=True)
 class Order:
-    """An order on the device.
-
-    Attributes
-    ----------
-    shape : OrderShape
-    rows : Buffer
-        int32 (padded,), -1 behind the last.
-    places : Buffer
-        Coordinates (axes + 1, padded); the last row holds what each may be off by.
-    boxes, first_rows : Buffer
-        Of leaves and of nodes above them, level by level.
-    """
+    """An order on the device."""
 
     shape: OrderShape
+    # int32 (padded,), -1 behind the last.
     rows: Buffer
+    # Coordinates (axes + 1, padded); the last row holds what each may be off by.
     places: Buffer
+    # boxes, first_rows: Of leaves and of nodes above them, level by level.
     boxes: Buffer
     first_rows: Buffer
 
@@ -120,11 +112,8 @@ class Orderer:
 
     Parameters
     ----------
-    executor : Executor
     pool : Pool
         For scratch memory and for the orders, which live until one of the same name is made.
-    E, tau : int
-    dtype : str
     leaf : int
         States of a leaf, a power of two.
     """
@@ -245,7 +234,6 @@ class _Kernels:
 
     Parameters
     ----------
-    executor : Executor
     values : dict
         Specialisation and parameters.
     """
@@ -289,7 +277,6 @@ class PrunedSearcher:
 
     Parameters
     ----------
-    executor : Executor
     states : LibraryStates
         Lags of a series.
     room : int, optional
@@ -365,15 +352,7 @@ class PrunedSearcher:
         return SearchOutcome(f"{lists.visited:.1%} of all pairs were computed")
 
     def find(self) -> NeighborLists:
-        """Neighbours of all queries.
-
-        Raises
-        ------
-        DeviceMemoryError
-            They do not fit; the message holds the numbers.
-        InputError
-            The series are too long.
-        """
+        """Neighbours of all queries."""
         orders, problem = self._prepare(), self.problem
         rows, values = self._lists()
         self._fill_idle(rows, values)

@@ -35,20 +35,13 @@ _SAMPLE = 2048
 
 @dataclass(frozen=True)
 class PrincipalAxes:
-    """Axes of the states of one embedding.
+    """Axes of the states of one embedding."""
 
-    Attributes
-    ----------
-    axes : ndarray (n_axes, E)
-        Orthonormal but for rounding, the widest first.
-    centre : float
-        Taken from each value before it is projected.
-    rounding : float
-        A coordinate is off by at most this times the sum of ``|x - centre|`` over the lags.
-    """
-
+    # ndarray (n_axes, E). Orthonormal but for rounding, the widest first.
     axes: NDArray[Any]
+    # Taken from each value before it is projected.
     centre: float
+    # A coordinate is off by at most this times the sum of ``|x - centre|`` over the lags.
     rounding: float
 
     @property
@@ -107,36 +100,28 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds of one machine and device.
+    """Seconds of one machine and device."""
 
-    Attributes
-    ----------
-    exact_call, exact_change, exact_pair, exact_lag : float
-        Of the exhaustive search: fixed, for a change of a query's list of neighbours, for a pair of states, and for
-        each lag of it.
-    shared_change, shared_lag : float
-        Of the exhaustive search that shares sums along diagonals, where that one is taken: for a change of a list, and
-        for a pair's lag.
-    order_call, order_lag : float
-        Of putting states in order: for each axis, and for a state's lag.
-    walk_call, walk_change, walk_lag : float
-        Of the pruned search without the order: fixed, for a change of a list of neighbours, and for a visited pair's
-        lag.
-    tree_build, tree_neighbor, tree_visit : float
-        Of a k-d tree: for a state and level, for a neighbour of a query, and for a visited state's lag.
-    """
-
+    # exact_call, exact_change, exact_pair, exact_lag: Of the exhaustive search: fixed, for a change of a query's list
+    # of neighbours, for a pair of states, and for each lag of it.
     exact_call: float
     exact_change: float
     exact_pair: float
     exact_lag: float
+    # shared_change, shared_lag: Of the exhaustive search that shares sums along diagonals, where that one is taken: for
+    # a change of a list, and for a pair's lag.
     shared_change: float
     shared_lag: float
+    # order_call, order_lag: Of putting states in order: for each axis, and for a state's lag.
     order_call: float
     order_lag: float
+    # walk_call, walk_change, walk_lag: Of the pruned search without the order: fixed, for a change of a list of
+    # neighbours, and for a visited pair's lag.
     walk_call: float
     walk_change: float
     walk_lag: float
+    # tree_build, tree_neighbor, tree_visit: Of a k-d tree: for a state and level, for a neighbour of a query, and for a
+    # visited state's lag.
     tree_build: float
     tree_neighbor: float
     tree_visit: float
@@ -189,20 +174,13 @@ class Rates:
 
 @dataclass(frozen=True)
 class KnownRates:
-    """Rates of a device, and how well they are known.
-
-    Attributes
-    ----------
-    rates : Rates
-    source : str
-        "measured", "imported", "measured with another driver", "shipped", "measured on a similar device", "shipped for
-        a similar device", or "default".
-    at_once : int
-        Queries that the device walks with at once.
-    """
+    """Rates of a device, and how well they are known."""
 
     rates: Rates
+    # "measured", "imported", "measured with another driver", "shipped", "measured on a similar device", "shipped for a
+    # similar device", or "default".
     source: str
+    # Queries that the device walks with at once.
     at_once: int = 1
 
 
@@ -314,28 +292,19 @@ _WORTH = 0.2  # power of its seconds by which a timing counts: to be wrong about
 @dataclass(frozen=True)
 class Timing:
     """One problem, all states of a series among themselves, and the seconds of what was timed; None where it was not.
-
-    Attributes
-    ----------
-    series : str
-    n, E, k : int
-    share : float
-        Of the pairs, that the pruned search computed; 0 where it was not timed.
-    dimension : float
-        Intrinsic, of the states; see :func:`pyedmcl.search.choose.intrinsic_dimension`.
-    shared : bool
-        Whether the exhaustive search shared sums along diagonals.
-    exact, order, pruned, build, tree : float or None
-        ``pruned`` holds the order, ``tree`` its building.
     """
 
     series: str
     n: int
     E: int
     k: int
+    # Of the pairs, that the pruned search computed; 0 where it was not timed.
     share: float = 0.0
+    # Intrinsic, of the states; see :func:`pyedmcl.search.choose.intrinsic_dimension`.
     dimension: float = 0.0
+    # Whether the exhaustive search shared sums along diagonals.
     shared: bool = False
+    # exact, order, pruned, build, tree: ``pruned`` holds the order, ``tree`` its building.
     exact: float | None = None
     order: float | None = None
     pruned: float | None = None
@@ -375,7 +344,6 @@ def fit(timings: Sequence[Timing], before: Rates) -> Rates:
 
     Parameters
     ----------
-    timings : sequence of Timing
     before : Rates
         Known so far.
     """

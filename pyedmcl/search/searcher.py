@@ -49,11 +49,8 @@ class SelectingSearcher:
 
     Parameters
     ----------
-    executor : Executor
-    problem : SearchProblem
     emit : str
         "neighbours" or "weights".
-    request : SearchRequest
     **options
         Of :class:`~pyedmcl.search.tables.TableSpace`.
 
@@ -218,7 +215,6 @@ class Searcher(Protocol):
 
     Attributes
     ----------
-    problem : SearchProblem
     parameters : dict
         Tuned parameters.
     grade : str
@@ -265,8 +261,6 @@ def open_searcher(
 
     Parameters
     ----------
-    executor : Executor
-    problem : SearchProblem
     emit : str
         "neighbours" or "weights".
     request : SearchRequest, optional
@@ -311,17 +305,11 @@ _GROUPS = 4  # for each core, so that they share the work evenly
 
 @dataclass(frozen=True)
 class Overlapping:
-    """Rows of series, and windows along them.
+    """Rows of series, and windows along them."""
 
-    Attributes
-    ----------
-    values : ndarray (n_rows, n_libraries)
-        Conditioned; NaN for gaps, which lie in no window.
-    starts : ndarray of int (n_windows,)
-        First row of each window, ascending.
-    """
-
+    # ndarray (n_rows, n_libraries). Conditioned; NaN for gaps, which lie in no window.
     values: NDArray[Any]
+    # ndarray of int (n_windows,). First row of each window, ascending.
     starts: NDArray[np.int_]
 
 
@@ -345,13 +333,10 @@ class WindowSearch:
 
     Parameters
     ----------
-    executor : Executor
     problem : SearchProblem
         Of one window.
-    data : Overlapping
     data_bytes : int
         Size of all windows together, as for :class:`~pyedmcl.search.tables.TableSpace`.
-    pool : Pool
     """
 
     def __init__(

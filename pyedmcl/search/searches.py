@@ -33,25 +33,12 @@ if TYPE_CHECKING:
 
 
 class LibrarySearcher(Protocol):
-    """Finds the neighbours of the queries of one library, in one dimension.
-
-    Attributes
-    ----------
-    states : LibraryStates
-    """
+    """Finds the neighbours of the queries of one library, in one dimension."""
 
     states: LibraryStates
 
     def fill(self, tables: Tables, place: int) -> SearchOutcome:
-        """Write the table of the library; ``place`` counts those of ``tables``.
-
-        Raises
-        ------
-        NotSearchedError
-            The table has to be filled by another search.
-        DeviceMemoryError
-            The search does not fit on the device.
-        """
+        """Write the table of the library; ``place`` counts those of ``tables``."""
 
     def release(self) -> None:
         """Give the device memory back."""
@@ -59,17 +46,11 @@ class LibrarySearcher(Protocol):
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """How a search went.
+    """How a search went."""
 
-    Attributes
-    ----------
-    remark : str
-        What to add to the reason why it was taken.
-    measured : Measured or None
-        Recall of an approximate search.
-    """
-
+    # What to add to the reason why it was taken.
     remark: str = ""
+    # Recall of an approximate search.
     measured: Measured | None = None
 
 
@@ -83,23 +64,16 @@ class NotSearchedError(Exception):
 
 @dataclass(frozen=True)
 class NeighborLists:
-    """Neighbours of all query rows among one library on the device, valid until the next search.
+    """Neighbours of all query rows among one library on the device, valid until the next search."""
 
-    Attributes
-    ----------
-    rows, values : Buffer
-        int32 rows and squared distances, (n_query, k), the nearest first; -1 and NOWHERE where there is none.
-    n_query, k : int
-    dtype : str
-    visited : float
-        Share of all pairs of query and library states whose distance was computed.
-    """
-
+    # rows, values: int32 rows and squared distances, (n_query, k), the nearest first; -1 and NOWHERE where there is
+    # none.
     rows: Buffer
     values: Buffer
     n_query: int
     k: int
     dtype: str
+    # Share of all pairs of query and library states whose distance was computed.
     visited: float
 
     def read(self, executor: Executor) -> tuple[NDArray[np.int32], NDArray[Any]]:
@@ -129,8 +103,6 @@ class ExhaustiveSearcher:
 
     Parameters
     ----------
-    executor : Executor
-    problem : SearchProblem
     emit : str
         "neighbours" or "weights".
     **options
@@ -138,7 +110,6 @@ class ExhaustiveSearcher:
 
     Attributes
     ----------
-    space : TableSpace
     decisions : list of dict
         Records of searches, where another one than this was considered.
     """
@@ -183,11 +154,6 @@ class ExhaustiveSearcher:
             From :meth:`load` or :meth:`load_layouts`.
         library_mask : ndarray of bool (n_library,), optional
             Rows of every library that may be neighbours; not to be written to afterwards.
-
-        Raises
-        ------
-        DeviceMemoryError
-            A table or the scratch memory does not fit; the message holds the numbers.
         """
         return self.space.tables(series.n, lambda tables: self.fill(tables, series, library_mask))
 
@@ -286,7 +252,6 @@ class SharedSumsSearcher:
 
     Parameters
     ----------
-    executor : Executor
     states : LibraryStates
         Lags of a series.
     pool : Pool, optional
@@ -317,13 +282,7 @@ class SharedSumsSearcher:
         )
 
     def fill(self, tables: Tables, place: int) -> SearchOutcome:
-        """Write the table; see :class:`~pyedmcl.search.searches.LibrarySearcher`.
-
-        Raises
-        ------
-        NotSearchedError
-            There is not the memory; the exhaustive search needs less.
-        """
+        """Write the table; see :class:`~pyedmcl.search.searches.LibrarySearcher`."""
         try:
             self.find().tabulate(self.executor, tables, place, self.states.E)
         except DeviceMemoryError as error:
@@ -331,13 +290,7 @@ class SharedSumsSearcher:
         return SearchOutcome("sums shared along diagonals")
 
     def find(self) -> NeighborLists:
-        """Neighbours of all queries.
-
-        Raises
-        ------
-        DeviceMemoryError
-            They do not fit; the message holds the numbers.
-        """
+        """Neighbours of all queries."""
         self._check_memory()
         problem, states = self.problem, self.states
         side = min(_SIDE, states.E)
@@ -419,13 +372,7 @@ class SharedSumsSearcher:
 
 
 class CandidateKernel:
-    """The kernel that writes the nearest of candidates into the table of one library and dimension.
-
-    Parameters
-    ----------
-    executor : Executor
-    pool : Pool
-    """
+    """The kernel that writes the nearest of candidates into the table of one library and dimension."""
 
     def __init__(self, executor: Executor, pool: Pool) -> None:
         self.executor, self._pool = executor, pool
@@ -438,10 +385,8 @@ class CandidateKernel:
 
         Parameters
         ----------
-        tables : Tables
         place : int
             Which of their libraries.
-        states : LibraryStates
         queries : ndarray (n,)
             Query rows.
         rows : ndarray (n, m)
@@ -490,8 +435,6 @@ class IndexedSearcher:
 
     Parameters
     ----------
-    executor : Executor
-    states : LibraryStates
     name : str
         "kdtree", "ivf" or "hnsw".
     recall : float
@@ -506,15 +449,7 @@ class IndexedSearcher:
         self._most = min(_CELLS, budget(executor.info).largest // 8)
 
     def fill(self, tables: Tables, place: int) -> SearchOutcome:
-        """Build the index and write the table; see :class:`~pyedmcl.search.searches.LibrarySearcher`.
-
-        Raises
-        ------
-        NotSearchedError
-            The index does not fit into the host's memory, misses too much, or cannot tell ties apart.
-        MissingExtraError
-            The index's package is not there.
-        """
+        """Build the index and write the table; see :class:`~pyedmcl.search.searches.LibrarySearcher`."""
         states = self.states
         need, free = index_bytes(self.name, len(states.library.rows), states.E) + _CELLS_BYTES, host_available()
         if free is not None and need > free // 2:

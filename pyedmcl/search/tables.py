@@ -54,7 +54,6 @@ def lay_out(series: NDArray[Any], problem: SearchProblem, n_steps: int, end: int
     Parameters
     ----------
     series : ndarray (n_steps, n_series), conditioned, NaN for gaps
-    problem : SearchProblem
     n_steps : int
         Rows that the problem counts for them, as library or as query.
     end : int
@@ -98,17 +97,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class HostSeries:
-    """Values on the host: coordinate e of the state at row t is ``values[first + t - e * tau]``.
+    """Values on the host: coordinate e of the state at row t is ``values[first + t - e * tau]``."""
 
-    Attributes
-    ----------
-    values : ndarray
-        NaN, or a magnitude from 1e15 on, marks a gap.
-    first : int
-        Place of row 0.
-    """
-
+    # NaN, or a magnitude from 1e15 on, marks a gap.
     values: NDArray[Any]
+    # Place of row 0.
     first: int
 
     def raw(self, n: int) -> NDArray[Any]:
@@ -119,17 +112,10 @@ class HostSeries:
 
 @dataclass(frozen=True)
 class HostStates:
-    """States of one series and one dimension on the host.
-
-    Attributes
-    ----------
-    series : HostSeries
-    rows : ndarray of int32
-        Rows with a state that takes part, ascending.
-    E, tau : int
-    """
+    """States of one series and one dimension on the host."""
 
     series: HostSeries
+    # Rows with a state that takes part, ascending.
     rows: NDArray[np.int32]
     E: int
     tau: int
@@ -149,35 +135,22 @@ class HostStates:
 
 @dataclass(frozen=True)
 class DeviceSeries:
-    """A series on the device, with gaps enough before row 0 for the oldest lag.
-
-    Attributes
-    ----------
-    buffer : Buffer
-    first : int
-        Element of row 0.
-    """
+    """A series on the device, with gaps enough before row 0 for the oldest lag."""
 
     buffer: Buffer
+    # Element of row 0.
     first: int
 
 
 @dataclass(frozen=True)
 class LibraryStates:
-    """The states of one library and those of its queries, in one dimension: what one search of an index takes.
+    """The states of one library and those of its queries, in one dimension: what one search of an index takes."""
 
-    Attributes
-    ----------
-    problem : SearchProblem
-        Of one dimension.
-    library, query : HostStates
-    library_on_device, query_on_device : DeviceSeries
-        The whole series, whichever of their rows take part.
-    """
-
+    # Of one dimension.
     problem: SearchProblem
     library: HostStates
     query: HostStates
+    # library_on_device, query_on_device: The whole series, whichever of their rows take part.
     library_on_device: DeviceSeries
     query_on_device: DeviceSeries
 
@@ -192,23 +165,15 @@ class LibraryStates:
 
 @dataclass(frozen=True)
 class SearchSeries:
-    """Library series and query series of a search, loaded.
-
-    Attributes
-    ----------
-    problem : SearchProblem
-    library, query : Buffer
-        (n, stride) with row 0 at column ``problem.front``, gaps before it and behind the last row.
-    n : int
-        Libraries, each with its query series.
-    on_host : callable
-        Gives library and query of a place; the same object twice where a series is searched in itself.
-    """
+    """Library series and query series of a search, loaded."""
 
     problem: SearchProblem
+    # library, query: (n, stride) with row 0 at column ``problem.front``, gaps before it and behind the last row.
     library: Buffer
     query: Buffer
+    # Libraries, each with its query series.
     n: int
+    # Gives library and query of a place; the same object twice where a series is searched in itself.
     on_host: Callable[[int], tuple[HostSeries, HostSeries]]
 
     @property
@@ -245,10 +210,8 @@ def rows_with_states(
 
     Parameters
     ----------
-    series : HostSeries
     problem : SearchProblem
         Of one dimension.
-    begin, end : int
     mask : ndarray of bool (at least ``end``,), optional
     """
     E, begin = problem.dims[0], max(begin, problem.first_state(problem.dims[0]))
@@ -320,21 +283,14 @@ def load_states(
 
     Parameters
     ----------
-    executor : Executor
     problem : SearchProblem
         Of one dimension.
-    pool : Pool
     library : ndarray (n_library,)
         Of the problem's dtype, from :func:`pyedmcl.series.scaling.condition`, NaN for gaps.
     query : ndarray (n_query,), optional
         Conditioned together with the library; the exclusion radius must then be -1.
     library_mask, query_mask : ndarray of bool, optional
         Rows that may be neighbours, and rows whose neighbours are searched.
-
-    Raises
-    ------
-    InputError
-        Shapes or numbers contradict each other.
     """
     _check_arrays(problem, library, query)
     library_layout = lay_out(library[:, None], problem, problem.n_library, problem.n_library)
@@ -375,19 +331,12 @@ _PENALTY_PADDING = 32  # a kernel reads rows in steps
 
 @dataclass(frozen=True)
 class Tables:
-    """Neighbour tables on the device, of one pass. They are valid until the next tables are filled.
+    """Neighbour tables on the device, of one pass. They are valid until the next tables are filled."""
 
-    Attributes
-    ----------
-    rows, values : Buffer
-        int32 rows; squared distances or weights.
-    first, n_libraries : int
-        The loaded libraries that these tables belong to.
-    knn_pass : KnnPass
-    """
-
+    # rows, values: int32 rows; squared distances or weights.
     rows: Buffer
     values: Buffer
+    # first, n_libraries: The loaded libraries that these tables belong to.
     first: int
     n_libraries: int
     knn_pass: KnnPass
@@ -431,8 +380,6 @@ class TableSpace:
 
     Parameters
     ----------
-    executor : Executor
-    problem : SearchProblem
     emit : str
         "neighbours" or "weights".
     data_bytes : int
@@ -489,13 +436,7 @@ class TableSpace:
             most = min(allowed, most - 1)
 
     def tables(self, n_libraries: int, fill: Callable[[Tables], None]) -> Iterator[Tables]:
-        """Tables of each pass in turn, for as many libraries as there is memory for; ``fill`` computes each of them.
-
-        Raises
-        ------
-        DeviceMemoryError
-            A table does not fit, or ``fill`` raised it for a single library; the message holds the numbers.
-        """
+        """Tables of each pass in turn, for as many libraries as there is memory for; ``fill`` computes each of them."""
         for knn_pass in self.passes:
             first = 0
             while first < n_libraries:

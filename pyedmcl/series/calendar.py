@@ -91,7 +91,6 @@ class _Months:
 
     Parameters
     ----------
-    months : int
     at_end : bool
         Times are ends of months, however long these are.
     """
@@ -115,17 +114,11 @@ def months_after(moment: Any, months: NDArray[np.int_], at_end: bool) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Months:
-    """Times that are each the same moment of a month.
+    """Times that are each the same moment of a month."""
 
-    Attributes
-    ----------
-    numbers : ndarray of int64
-        Of each time its month, counted from 1970.
-    at_end : bool
-        The moment is one of the last day, however long months are.
-    """
-
+    # Of each time its month, counted from 1970.
     numbers: NDArray[np.int64]
+    # The moment is one of the last day, however long months are.
     at_end: bool
 
 
@@ -208,35 +201,23 @@ _COARSE = 4  # of the differences of neighbouring numbers: steps that are shorte
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What is wrong with times: of each kind the rows that it is found at, in increasing order.
+    """What is wrong with times: of each kind the rows that it is found at, in increasing order."""
 
-    Attributes
-    ----------
-    timeless : ndarray of int64
-        Rows without a time (NaT, NaN); where there are any, nothing else is looked for.
-    back : ndarray of int64
-        Rows that are earlier than the one before; where there are any, no rows are said to be missing.
-    doubled : ndarray of int64
-        Rows with the time of the one before.
-    short : ndarray of int64
-        Rows that follow sooner than after half of the usual step.
-    long : ndarray of int64
-        Rows before which rows are missing.
-    missing : ndarray of int64
-        How many are missing before each of ``long``.
-    total : int
-        Steps that were looked at.
-    working : bool
-        Steps are counted in working days, so that no weekend is missing.
-    """
-
+    # Rows without a time (NaT, NaN); where there are any, nothing else is looked for.
     timeless: Rows
+    # Rows that are earlier than the one before; where there are any, no rows are said to be missing.
     back: Rows
+    # Rows with the time of the one before.
     doubled: Rows
+    # Rows that follow sooner than after half of the usual step.
     short: Rows
+    # Rows before which rows are missing.
     long: Rows
+    # How many are missing before each of ``long``.
     missing: Rows
+    # Steps that were looked at.
     total: int
+    # Steps are counted in working days, so that no weekend is missing.
     working: bool = False
 
     @property

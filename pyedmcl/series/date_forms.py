@@ -72,29 +72,19 @@ _MONTH_OF = _month_words()
 
 @dataclass(frozen=True, eq=False)
 class DateColumn:
-    """Cells of a column as dates.
+    """Cells of a column as dates."""
 
-    Attributes
-    ----------
-    values : ndarray (n,) of datetime64, or timedelta64 for times of day
-        NaT where a cell is missing or is no date.
-    form : str
-        Order of the parts, such as "day/month/year".
-    bad : tuple of int
-        Cells that are not missing and no dates.
-    also : str
-        Another form that fits all cells as well, which only the user can rule out; empty for none.
-    other : ndarray or None
-        The dates under that form.
-    note : str
-        What was inferred beyond the form, such as the century; empty for none.
-    """
-
+    # ndarray (n,) of datetime64, or timedelta64 for times of day. NaT where a cell is missing or is no date.
     values: Array
+    # Order of the parts, such as "day/month/year".
     form: str
+    # Cells that are not missing and no dates.
     bad: tuple[int, ...] = ()
+    # Another form that fits all cells as well, which only the user can rule out; empty for none.
     also: str = ""
+    # What was inferred beyond the form, such as the century; empty for none.
     note: str = ""
+    # The dates under that form.
     other: Array | None = None
 
 

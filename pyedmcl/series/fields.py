@@ -82,13 +82,7 @@ def _described(labels: NDArray[Any]) -> dict[str, Any]:
 def on_grid(
     values: NDArray[Any], dims: tuple[str, ...], coords: Mapping[str, NDArray[Any]], what: str
 ) -> tuple[NDArray[Any], Grid]:
-    """A field (time, ...) as series (time, n), and where they lie; cells that are gaps throughout are left out.
-
-    Raises
-    ------
-    InputError
-        No cell has a value.
-    """
+    """A field (time, ...) as series (time, n), and where they lie; cells that are gaps throughout are left out."""
     flat = values.reshape(len(values), -1)
     kept = np.arange(flat.shape[1])
     if flat.dtype.kind == "f":

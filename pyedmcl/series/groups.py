@@ -26,20 +26,13 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The group of each row.
+    """The group of each row."""
 
-    Attributes
-    ----------
-    codes : ndarray of int64 (n_steps,)
-        Number of the group that a row belongs to, by first appearance.
-    labels : tuple
-        Label of each group.
-    keys : tuple of str
-        Columns or levels that the labels are from; empty where they were given.
-    """
-
+    # ndarray of int64 (n_steps,). Number of the group that a row belongs to, by first appearance.
     codes: Rows
+    # Label of each group.
     labels: tuple[Any, ...]
+    # Columns or levels that the labels are from; empty where they were given.
     keys: tuple[str, ...] = ()
 
     @cached_property
@@ -67,15 +60,8 @@ class Groups:
         ----------
         E : int
             The largest embedding dimension.
-        tau : int
         Tp : collection of int
             All prediction intervals.
-        exclusion_radius : int
-
-        Raises
-        ------
-        InputError
-            No group has rows enough for a state and its target.
 
         Warns
         -----
@@ -113,22 +99,14 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Rows of groups, one group behind the other, with gaps between them.
-
-    Attributes
-    ----------
-    groups : Groups
-    rows : ndarray of int64 (n,)
-        Row of the data at each place; -1 for a gap.
-    gap : int
-        Rows between two groups.
-    exclusion_radius : int
-        The radius that was asked for, as short as it may be without letting another row be a neighbour.
-    """
+    """Rows of groups, one group behind the other, with gaps between them."""
 
     groups: Groups
+    # ndarray of int64 (n,). Row of the data at each place; -1 for a gap.
     rows: Rows
+    # Rows between two groups.
     gap: int
+    # The radius that was asked for, as short as it may be without letting another row be a neighbour.
     exclusion_radius: int
 
     @cached_property
@@ -188,20 +166,13 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Which predictions a result shows, and of what.
+    """Which predictions a result shows, and of what."""
 
-    Attributes
-    ----------
-    kept : ndarray of bool, or slice
-        Those of the predicted rows that are shown: of groups, none in the gaps between them.
-    time : ndarray of int
-        The row that is predicted; of groups, counted within the group.
-    group : ndarray of numbers or text, or None
-        Label of the group.
-    """
-
+    # Those of the predicted rows that are shown: of groups, none in the gaps between them.
     kept: Any
+    # The row that is predicted; of groups, counted within the group.
     time: Rows
+    # Label of the group.
     group: NDArray[Any] | None
 
     @classmethod
@@ -226,7 +197,6 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
 
     Parameters
     ----------
-    data : any container of series
     groups : str, sequence of str, or labels (n_steps,), optional
         Columns of the data, or levels of a pandas index, whose combinations are the groups; or a label for each row.
     what : str
@@ -234,11 +204,6 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
     required : bool
         False for further data of the same rows (a target): columns and levels of these names are left out where there
         are any, and labels are not looked at.
-
-    Raises
-    ------
-    InputError
-        There are no such columns, and these are no labels.
     """
     if groups is None:
         return data, None
@@ -284,13 +249,7 @@ def names_columns(keys: Sequence[Any], there: Collection[Any]) -> bool:
 
 
 def groups_of(groups: Any, n_steps: int | None, what: str) -> Groups:
-    """The group of each row from its label; labels that are missing are one label.
-
-    Raises
-    ------
-    InputError
-        These are no labels of ``n_steps`` rows.
-    """
+    """The group of each row from its label; labels that are missing are one label."""
     if isinstance(groups, Groups):
         if n_steps is not None:
             groups.require(n_steps, what)

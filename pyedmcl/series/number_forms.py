@@ -29,13 +29,7 @@ class NotNumericError(Exception):
 
 
 def numeric_column(values: Array) -> Array:
-    """``values`` (L,) as float32 where they are float16 or float32, else as float64; missing values become NaN.
-
-    Raises
-    ------
-    NotNumericError
-        With the first row (0-based) that is no real number.
-    """
+    """``values`` (L,) as float32 where they are float16 or float32, else as float64; missing values become NaN."""
     kind = values.dtype.kind
     if kind == "c":
         raise NotNumericError("holds complex numbers: pass .real, .imag or abs() of it")
@@ -89,26 +83,17 @@ _ANY_TEXT = re.compile(r"\w")
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A column of a table: numbers where cells are numbers of Python, and the texts of all others.
+    """A column of a table: numbers where cells are numbers of Python, and the texts of all others."""
 
-    Attributes
-    ----------
-    values : ndarray (L,) of float64
-        NaN where a cell is missing or another text.
-    rows : sequence of int
-        Rows of other texts, in increasing order.
-    texts : sequence of str
-        These texts.
-    all_texts : callable, optional
-        Gives the text of each cell, where numbers were made of texts: 1.404 may have been written as a thousand.
-    mark : str
-        The decimal mark with which they were made.
-    """
-
+    # ndarray (L,) of float64. NaN where a cell is missing or another text.
     values: NDArray[np.float64]
+    # Rows of other texts, in increasing order.
     rows: Sequence[int] = ()
+    # These texts.
     texts: Sequence[str] = ()
+    # Gives the text of each cell, where numbers were made of texts: 1.404 may have been written as a thousand.
     all_texts: Callable[[], Sequence[str]] | None = None
+    # The decimal mark with which they were made.
     mark: str = "."
 
     def listed(self) -> list[str | None]:
@@ -171,22 +156,15 @@ def like_number(text: str) -> bool:
 
 @dataclass(frozen=True)
 class NumberOptions:
-    """What a user has said of the numbers of a table.
+    """What a user has said of the numbers of a table."""
 
-    Attributes
-    ----------
-    decimal, thousands : str
-        Marks; empty where they are to be found.
-    missing : tuple of str
-        Texts and numbers that stand for a gap; "<" and ">" stand for all limits such as <0.05.
-    point : str
-        Where nothing else decides, a point is the decimal mark "always" (between commas), or where each number has one
-        and the same digits behind it ("fixed", between blanks); empty where only the user can tell.
-    """
-
+    # decimal, thousands: Marks; empty where they are to be found.
     decimal: str = ""
     thousands: str = ""
+    # Texts and numbers that stand for a gap; "<" and ">" stand for all limits such as <0.05.
     missing: tuple[str, ...] = ()
+    # Where nothing else decides, a point is the decimal mark "always" (between commas), or where each number has one
+    # and the same digits behind it ("fixed", between blanks); empty where only the user can tell.
     point: str = ""
 
     def __post_init__(self) -> None:
@@ -215,26 +193,17 @@ class NumberOptions:
 
 @dataclass(eq=False)
 class _Marks:
-    """What the cells of a column say of its marks: an example (row, text) of each kind of cell.
+    """What the cells of a column say of its marks: an example (row, text) of each kind of cell."""
 
-    Attributes
-    ----------
-    decimal : dict
-        Mark to a cell in which it can only be the decimal mark.
-    thousands : dict
-        Mark to a cell in which it can only part thousands.
-    either : dict
-        Mark to a cell in which it may be both.
-    whole : tuple or None
-        A whole number without any mark.
-    long : bool
-        Whether there is a whole number of four digits and more without any mark.
-    """
-
+    # Mark to a cell in which it can only be the decimal mark.
     decimal: dict[str, tuple[int, str]] = field(default_factory=dict)
+    # Mark to a cell in which it can only part thousands.
     thousands: dict[str, tuple[int, str]] = field(default_factory=dict)
+    # Mark to a cell in which it may be both.
     either: dict[str, tuple[int, str]] = field(default_factory=dict)
+    # A whole number without any mark.
     whole: tuple[int, str] | None = None
+    # Whether there is a whole number of four digits and more without any mark.
     long: bool = False
 
     def look_at(self, row: int, text: str) -> None:
@@ -277,19 +246,13 @@ def _grouped(groups: Sequence[str]) -> bool:
 
 @dataclass(eq=False)
 class NumberColumn:
-    """A column read as numbers.
+    """A column read as numbers."""
 
-    Attributes
-    ----------
-    values : ndarray (L,) of float64
-    left : list of (int, str)
-        Row and text of cells that are no numbers and no known gaps.
-    gaps : dict
-        Text of a cell that was taken for a gap, though it is not an empty cell or a usual word, to its first row.
-    """
-
+    # ndarray (L,) of float64
     values: NDArray[np.float64]
+    # list of (int, str). Row and text of cells that are no numbers and no known gaps.
     left: list[tuple[int, str]]
+    # Text of a cell that was taken for a gap, though it is not an empty cell or a usual word, to its first row.
     gaps: dict[str, int]
 
 
@@ -302,16 +265,10 @@ def read_numbers(
     ----------
     columns : mapping of str to Cells
         Columns of one table, which share their marks where they say nothing else.
-    options : NumberOptions
     where : callable
         Name of a row in a message, such as "line 12".
     what : str
         How messages call the table.
-
-    Raises
-    ------
-    InputError
-        A mark may be both, and nothing decides.
     """
     evidence = {name: _evidence(cells) for name, cells in columns.items()}
     marks: dict[str, tuple[str, str]] = {}

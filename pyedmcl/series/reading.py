@@ -22,33 +22,21 @@ from .times import is_time_name
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """What cannot be known of data, and the user may say.
+    """What cannot be known of data, and the user may say."""
 
-    Attributes
-    ----------
-    skip_rows : int or frozenset of int
-        So many lines at the top, or the numbers of lines from 1.
-    comment : str
-        Lines that begin so are left out.
-    header : int, False or None
-        Number of the line that holds the names, from 1; False for none; None to find out.
-    time_format : str
-        Form of times: letters of ``datetime.strptime``, "day/month/year" and the like, or "number".
-    names : tuple of str, or None
-    transpose : bool
-    standardize : bool
-        Each series in units of its standard deviation, around 0.
-    numbers : NumberOptions
-        Decimal mark, mark of thousands, codes of gaps.
-    """
-
+    # So many lines at the top, or the numbers of lines from 1.
     skip_rows: int | frozenset[int] = 0
+    # Lines that begin so are left out.
     comment: str = ""
+    # Number of the line that holds the names, from 1; False for none; None to find out.
     header: int | bool | None = None
+    # Form of times: letters of ``datetime.strptime``, "day/month/year" and the like, or "number".
     time_format: str = ""
     names: tuple[str, ...] | None = None
     transpose: bool = False
+    # Each series in units of its standard deviation, around 0.
     standardize: bool = False
+    # Decimal mark, mark of thousands, codes of gaps.
     numbers: NumberOptions = field(default_factory=NumberOptions)
 
     @property
@@ -70,13 +58,7 @@ def reading_options(
     *, skip_rows: Any = 0, comment: Any = None, missing: Any = (), decimal: Any = None, thousands: Any = None,
     header: Any = None, time_format: Any = None, names: Any = None, transpose: Any = False, standardize: Any = False,
 ) -> ReadingOptions:  # fmt: skip
-    """Options as a user gives them, checked.
-
-    Raises
-    ------
-    InputError
-        One of them is not what it should be.
-    """
+    """Options as a user gives them, checked."""
     for name, value in (("comment", comment), ("decimal", decimal), ("thousands", thousands),
                         ("time_format", time_format)):  # fmt: skip
         if value is not None and (not isinstance(value, str) or not value):
@@ -156,24 +138,6 @@ def _names(value: Any) -> tuple[str, ...] | None:
 class Reading:
     """How data were read: what is certain of them, and what was inferred.
 
-    Attributes
-    ----------
-    source : str
-        A file, or the kind of an object.
-    rows, columns : int
-        Size of the table that was read.
-    series : tuple of str
-    time : str
-        Where times come from, their form, first and last, and their step; empty for none.
-    layout : str
-        Encoding, separator, decimal mark and names of a text; empty for other data.
-    passed_over : tuple of str
-        Lines of a text that are no rows, and why.
-    left_out : dict of str to str
-        Columns that are no series, and why.
-    inferred : tuple of str
-        Sentences on what was taken in one of several ways.
-
     Examples
     --------
     >>> from pyedmcl.files import read_series
@@ -184,14 +148,21 @@ class Reading:
     time: 'date', year-month, 2001-01-01 to 2001-03-01, a row every month
     """
 
+    # A file, or the kind of an object.
     source: str
+    # rows, columns: Size of the table that was read.
     rows: int
     columns: int
     series: tuple[str, ...]
+    # Where times come from, their form, first and last, and their step; empty for none.
     time: str = ""
+    # Encoding, separator, decimal mark and names of a text; empty for other data.
     layout: str = ""
+    # Lines of a text that are no rows, and why.
     passed_over: tuple[str, ...] = ()
+    # Columns that are no series, and why.
     left_out: dict[str, str] = field(default_factory=dict)
+    # Sentences on what was taken in one of several ways.
     inferred: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -261,7 +232,6 @@ def gap_codes(
     Parameters
     ----------
     values : ndarray (n_steps, n_series)
-    names : sequence of str
     ends : (ndarray, ndarray), optional
         Least and largest value of each series, NaN where it has gaps, if they are known.
     """

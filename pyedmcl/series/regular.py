@@ -27,17 +27,11 @@ from .tables import evaluated, time_dimension, unpack
 
 @dataclass(frozen=True)
 class Windows:
-    """Rows ``start`` to ``start + width - 1`` for each start.
-
-    Attributes
-    ----------
-    width, step : int
-    n_steps : int
-        Rows of the series.
-    """
+    """Rows ``start`` to ``start + width - 1`` for each start."""
 
     width: int
     step: int
+    # Rows of the series.
     n_steps: int
 
     @property
@@ -64,13 +58,7 @@ class Windows:
 
 
 def windows_of(windows: Any, n_steps: int) -> Windows:
-    """``windows=(width, step)``, checked against the rows there are.
-
-    Raises
-    ------
-    InputError
-        It is no such pair, or a window is longer than the series.
-    """
+    """``windows=(width, step)``, checked against the rows there are."""
     pair = several("windows", windows)
     if len(pair) != 2:
         raise InputError(f"windows={shown(windows)}: a pair (width, step) of numbers of rows is needed")
@@ -92,16 +80,11 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """Times of rows, whose differences count.
+    """Times of rows, whose differences count."""
 
-    Attributes
-    ----------
-    values : ndarray (L,)
-    columns : tuple of str
-        Names of the columns that hold them; empty for an index.
-    """
-
+    # ndarray (L,)
     values: Array
+    # Names of the columns that hold them; empty for an index.
     columns: tuple[Any, ...] = ()
 
 
@@ -137,7 +120,6 @@ def with_rows(data: Any, rows: Rows, time: Array, columns: Sequence[Any] = ()) -
 
     Parameters
     ----------
-    data : any container that :func:`times_in` finds times in
     rows : ndarray of int64 (n,)
         Row of ``data`` at each place; -1 for a row of gaps.
     time : ndarray (n,)
@@ -265,35 +247,20 @@ class _Filled:
 
 @dataclass(eq=False)
 class _Settling:
-    """One call, whose data are looked at.
-
-    Attributes
-    ----------
-    wish : "insert", "ignore" or None
-    bound : mapping of str
-        Arguments of the call.
-    keys : names, labels or None
-        What was given for ``groups``.
-    grouped : bool
-        Whether the function has that argument.
-    told : list of str
-        What was said already.
-    """
+    """One call, whose data are looked at."""
 
     wish: str | None
+    # Arguments of the call.
     bound: Mapping[str, Any]
+    # What was given for ``groups``.
     keys: Any
+    # Whether the function has that argument.
     grouped: bool
+    # What was said already.
     told: list[str] = field(default_factory=list)
 
     def settle(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What arguments hold instead, where rows are put in; nothing where there is nothing to be done.
-
-        Raises
-        ------
-        InputError
-            Times are not regular, and nothing was said of it; or rows cannot be put in.
-        """
+        """What arguments hold instead, where rows are put in; nothing where there is nothing to be done."""
         changed: dict[str, Any] = {}
         groups: Groups | None = None
         for number, (name, argument) in enumerate(data.items()):
@@ -454,11 +421,6 @@ def require_same_rows(**given: Series) -> None:
     ----------
     **given : Series
         By the names of their arguments.
-
-    Raises
-    ------
-    InputError
-        There are more or fewer rows, or both have a time of one kind (dates, numbers, texts) and it differs.
     """
     (name, first), *others = given.items()
     for other, series in others:

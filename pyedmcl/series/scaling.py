@@ -35,21 +35,16 @@ _LEVEL, _LOST, _VALUES_LOST = 1 / 100, 1e-2, 0.05
 
 @dataclass(frozen=True)
 class Conditioned:
-    """Series ready for the device.
+    """Series ready for the device."""
 
-    Attributes
-    ----------
-    values : ndarray (n_steps, n_series)
-        ``(x - shift) * 2**-exponent`` of magnitude at most 1e13, NaN for gaps; the input itself if it needs nothing.
-    shift : ndarray (n_series,) of float64
-    exponent : ndarray (n_series,) of int
-    gaps : ndarray (n_series,) of bool
-        Which series have any gap.
-    """
-
+    # ndarray (n_steps, n_series). ``(x - shift) * 2**-exponent`` of magnitude at most 1e13, NaN for gaps; the input
+    # itself if it needs nothing.
     values: NDArray[Any]
+    # ndarray (n_series,) of float64
     shift: NDArray[np.float64]
+    # ndarray (n_series,) of int
     exponent: NDArray[np.int_]
+    # ndarray (n_series,) of bool. Which series have any gap.
     gaps: NDArray[np.bool_]
 
 
@@ -259,19 +254,12 @@ def squares(values: NDArray[Any], exponent: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Series, and how a device of some precision gets them; all stages of a job share that.
-
-    Attributes
-    ----------
-    series : Series
-    dtype : str
-        What kernels compute in.
-    quiet : bool
-        Say nothing of outliers and levels, as of series that were drawn from others.
-    """
+    """Series, and how a device of some precision gets them; all stages of a job share that."""
 
     series: Series
+    # What kernels compute in.
     dtype: str
+    # Say nothing of outliers and levels, as of series that were drawn from others.
     quiet: bool = False
 
     @cached_property

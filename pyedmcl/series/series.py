@@ -55,37 +55,21 @@ _LARGEST = 2.0**1020  # distances and sums of some values are numbers still
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """N series of L steps on the host.
+    """N series of L steps on the host."""
 
-    Attributes
-    ----------
-    values : ndarray
-        Shape (L, N), C-contiguous, float32 or float64. NaN marks a gap; there are no infinite values.
-    names : tuple of str
-        N different names.
-    time : ndarray or None
-        Shape (L,): dates, numbers or text, kept for the results and never computed with.
-    source : str or None
-        The file they were read from.
-    grid : Grid or None
-        Where the series lie, if they are a field.
-    units : dict or None
-        Name of a series to its unit, of those whose container tells of one.
-    reading : Reading or None
-        How they were read.
-
-    Raises
-    ------
-    InputError
-        If shape, dtype or the number of names does not fit. :func:`as_series` makes them fit.
-    """
-
+    # Shape (L, N), C-contiguous, float32 or float64. NaN marks a gap; there are no infinite values.
     values: Array
+    # N different names.
     names: tuple[str, ...]
+    # Shape (L,): dates, numbers or text, kept for the results and never computed with.
     time: Array | None = None
+    # The file they were read from.
     source: str | None = None
+    # Where the series lie, if they are a field.
     grid: Grid | None = None
+    # Name of a series to its unit, of those whose container tells of one.
     units: dict[str, str] | None = None
+    # How they were read.
     reading: Reading | None = None
 
     def __post_init__(self) -> None:
@@ -179,11 +163,6 @@ def as_series(
     -------
     Series
         float32 stays float32 (not copied where it is C-contiguous), float16 becomes float32, all else float64.
-
-    Raises
-    ------
-    InputError
-        For columns that are missing, repeated or not numeric, infinite values, and shapes that hold no series.
     """
     if isinstance(data, Series):
         series = data
@@ -255,13 +234,7 @@ def series_of(
     table: Table, columns: Sequence[str | int] | str | int | None, what: str, argument: str = "columns",
     options: ReadingOptions = NOTHING_SAID, time_column: Any = None,
 ) -> Series:  # fmt: skip
-    """The series of a table, and how they were read.
-
-    Raises
-    ------
-    InputError
-        As for :func:`as_series`.
-    """
+    """The series of a table, and how they were read."""
     chosen = select(table.labels, columns, what, argument)
     named = [] if time_column is None else select(table.labels, _parts(time_column, table), what, "time_column")
     kept = [] if columns is None or leaves_out(table.labels, columns) else [i for i in chosen if i not in named]
@@ -371,13 +344,7 @@ def _numbers_of(
     table: Table, picked: list[int], names: tuple[str, ...], named: bool, choice: TimeChoice, options: ReadingOptions,
     what: str,
 ) -> tuple[Array, list[int], list[str]]:  # fmt: skip
-    """Columns as one array, those of words that are left out, and what was inferred, in sentences.
-
-    Raises
-    ------
-    InputError
-        A column is not numeric, and it is not one of words that may be left out.
-    """
+    """Columns as one array, those of words that are left out, and what was inferred, in sentences."""
     held: dict[int, Array] = {}
     texts: dict[int, Cells] = {}
     problems: dict[int, str] = {}
@@ -605,11 +572,6 @@ def require_rows(
 
     Rows t with (E-1)*tau <= t whose target t+Tp lies inside the series can serve as neighbours; k+1 of them are needed,
     since a row is not its own neighbour. ``name`` is the argument that gave E, for messages.
-
-    Raises
-    ------
-    InputError
-        Saying how many rows are needed and how many there are.
     """
     lost = max((E - 1) * tau + max(Tp, 0), -Tp)
     needed = lost + k + 1
@@ -622,13 +584,7 @@ def require_rows(
 
 
 def check_embedding(E: object, tau: object) -> tuple[int, int]:
-    """E and tau as integers of at least 1.
-
-    Raises
-    ------
-    InputError
-        For anything else; booleans and fractions are refused, 3.0 counts as 3.
-    """
+    """E and tau as integers of at least 1."""
     hint = ""
     if isinstance(tau, (int, np.integer)) and tau < 0:
         hint = f" (pyEDM's tau={tau} is tau={-tau} here)"

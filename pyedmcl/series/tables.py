@@ -69,11 +69,6 @@ def require_no_recordings(cells: Sequence[str], name: Any, what: str, others: in
     """Refuse to leave out a column of words by which the rows seem to belong to several recordings.
 
     ``others`` is how many columns there would be without it.
-
-    Raises
-    ------
-    InputError
-        Each of its words stands in one stretch of rows, or they take turns.
     """
     if tell_recordings(cells):
         labels = list(dict.fromkeys(cell.strip() for cell in cells))
@@ -101,72 +96,46 @@ def _by_columns(name: Any) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length, not yet checked to be numbers.
+    """Columns of equal length, not yet checked to be numbers."""
 
-    Attributes
-    ----------
-    labels : tuple
-        One label per column, as the container holds it.
-    n_steps : int
-        Number of rows L.
-    column : callable
-        ``column(i)`` gives column ``i``, shape (L,), of any dtype, or as Cells of a text.
-    array : ndarray or None
-        All columns as one array (L, N) where the container holds them so.
-    time : ndarray or None
-        Shape (L,).
-    grid : Grid or None
-        Where the columns lie, if they are a field.
-    units : dict or None
-        Name of a column to its unit, of those that the container tells of.
-    numbers : ndarray (L, N) of float64, or None
-        The numbers of all columns of a text, where cells are such.
-    headless : bool
-        Columns have no names, but for their number.
-    nameless : frozenset of int
-        Columns without a name beside others that have one.
-    where : callable
-        Name of a row in messages.
-    point : str
-        When a point is the decimal mark of texts, see :class:`pyedmcl.series.number_forms.NumberOptions`.
-    of_text : bool
-        It was read from a file of text.
-    settled : bool
-        Names and time are known: no column is looked at as a time.
-    source : str
-        The file, or the kind of the object.
-    layout, passed_over, inferred
-        As in :class:`pyedmcl.series.reading.Reading`.
-    """
-
+    # One label per column, as the container holds it.
     labels: tuple[object, ...]
+    # Number of rows L.
     n_steps: int
+    # ``column(i)`` gives column ``i``, shape (L,), of any dtype, or as Cells of a text.
     column: Callable[[int], Array | Cells]
+    # All columns as one array (L, N) where the container holds them so.
     array: Array | None = None
+    # Shape (L,).
     time: Array | None = None
+    # Where the columns lie, if they are a field.
     grid: Grid | None = None
+    # Name of a column to its unit, of those that the container tells of.
     units: dict[str, str] | None = None
+    # ndarray (L, N) of float64, or None. The numbers of all columns of a text, where cells are such.
     numbers: Array | None = None
+    # Columns have no names, but for their number.
     headless: bool = False
+    # Columns without a name beside others that have one.
     nameless: frozenset[int] = frozenset()
+    # Name of a row in messages.
     where: Callable[[int], str] = lambda row: f"row {row}"
+    # When a point is the decimal mark of texts, see :class:`pyedmcl.series.number_forms.NumberOptions`.
     point: str = ""
+    # It was read from a file of text.
     of_text: bool = False
+    # Names and time are known: no column is looked at as a time.
     settled: bool = False
+    # The file, or the kind of the object.
     source: str = ""
+    # layout, passed_over, inferred: As in :class:`pyedmcl.series.reading.Reading`.
     layout: str = ""
     passed_over: tuple[str, ...] = ()
     inferred: tuple[str, ...] = ()
 
 
 def unpack(data: Any, what: str) -> Table:
-    """Table of the series in ``data``.
-
-    Raises
-    ------
-    InputError
-        For a kind, a dimension or an index that does not hold series along the first axis.
-    """
+    """Table of the series in ``data``."""
     if type(data) is np.ndarray and data.dtype.kind != "O":
         return of_array(data, what)
     return replace(_opened(data, what), source=_kind_of(data))
@@ -303,13 +272,7 @@ def _units_of(data: Any, labels: Sequence[object]) -> dict[str, str] | None:
 
 
 def _side_by_side(data: Mapping[Any, Any], what: str) -> Table:
-    """Series of a mapping. Those that have labels of their rows are paired by them, which must be equal.
-
-    Raises
-    ------
-    InputError
-        Series have other rows, or are not equally long.
-    """
+    """Series of a mapping. Those that have labels of their rows are paired by them, which must be equal."""
     time = require_paired(data, what)
     columns = [
         _pandas_values(values) if hasattr(values, "iloc") and has_index(values) else to_array(values, what)
@@ -322,13 +285,7 @@ def _side_by_side(data: Mapping[Any, Any], what: str) -> Table:
 
 
 def require_paired(data: Mapping[Any, Any], what: str) -> Array | None:
-    """The labels that rows of all series of a mapping share; None where they have none.
-
-    Raises
-    ------
-    InputError
-        Two series have other labels.
-    """
+    """The labels that rows of all series of a mapping share; None where they have none."""
     first: tuple[Any, Any] | None = None
     for label, values in data.items():
         index = getattr(values, "index", None) if hasattr(values, "iloc") else (

@@ -104,53 +104,34 @@ def is_weak_name(name: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Cells of a column as times.
+    """Cells of a column as times."""
 
-    Attributes
-    ----------
-    values : ndarray (L,)
-        Dates, durations, numbers, or text where they are none of these.
-    form : str
-        How they are written, such as "day/month/year" or "numbers".
-    bad : tuple of int
-        Rows whose cells are no times though nearly all others are.
-    also : str
-        Another form that fits as well.
-    other : ndarray or None
-        The times under that form.
-    note : str
-        What else was inferred.
-    clock : ndarray or None
-        Numbers or durations whose differences count, where ``values`` are labels (calendars of climate models).
-    """
-
+    # ndarray (L,). Dates, durations, numbers, or text where they are none of these.
     values: Array
+    # How they are written, such as "day/month/year" or "numbers".
     form: str
+    # Rows whose cells are no times though nearly all others are.
     bad: tuple[int, ...] = ()
+    # Another form that fits as well.
     also: str = ""
+    # What else was inferred.
     note: str = ""
+    # Numbers or durations whose differences count, where ``values`` are labels (calendars of climate models).
     clock: Array | None = None
+    # The times under that form.
     other: Array | None = None
 
 
 @dataclass(eq=False)
 class TimeChoice:
-    """The time of a table.
+    """The time of a table."""
 
-    Attributes
-    ----------
-    columns : tuple of int
-        Columns that hold it; empty where it comes from elsewhere, or there is none.
-    moments : Moments or None
-    left_out : dict of int to str
-        Other columns that are times as well, or count rows beside a time, and why they are no series.
-    doubts : list of str
-        Columns that are series though their names are those of times, in sentences.
-    """
-
+    # Columns that hold it; empty where it comes from elsewhere, or there is none.
     columns: tuple[int, ...] = ()
     moments: Moments | None = None
+    # Other columns that are times as well, or count rows beside a time, and why they are no series.
     left_out: dict[int, str] = field(default_factory=dict)
+    # Columns that are series though their names are those of times, in sentences.
     doubts: list[str] = field(default_factory=list)
 
 
@@ -264,18 +245,12 @@ def choose_time(
         The time is known already (an index): other columns of times are left out.
     where : callable
         Name of a row in messages.
-    what : str
     headless : bool
         The columns have no names of their own.
     typed : sequence of int
         Columns whose type says that they are dates.
     short : bool
         There is one column only, which is no time unless it is named.
-
-    Raises
-    ------
-    InputError
-        Cells of a column of times are no times though the others are, or their form is ambiguous.
     """
     where = where or (lambda row: f"row {row}")
     seen: dict[int, Moments] = {}

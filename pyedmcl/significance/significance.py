@@ -197,28 +197,20 @@ class LaggedSignificanceProblem(PairsProblem):
 
     Blocks are ranges of **targets**. Their layers, each with a cell for each library, are the skill, the number of
     surrogates that reach it, each at its own best lag, and the number of those that have a skill.
-
-    Attributes
-    ----------
-    makers : SeriesMakers
-        Of the surrogates.
-    n : int
-        Surrogates of each target.
-    seed : int
-        Chooses them.
-    lags : tuple of int
-        The field Tp is not used.
-    first : int
-        Number of the first surrogate.
-    pairs : ndarray of bool (n_series, n_series), optional
-        Row = library, column = target: which pairs are computed; the others get NaN and 0. All pairs by default.
     """
 
+    # Of the surrogates.
     makers: SeriesMakers
+    # Surrogates of each target.
     n: int
+    # Chooses them.
     seed: int
+    # The field Tp is not used.
     lags: tuple[int, ...]
+    # Number of the first surrogate.
     first: int = 0
+    # ndarray of bool (n_series, n_series), optional. Row = library, column = target: which pairs are computed; the
+    # others get NaN and 0. All pairs by default.
     pairs: NDArray[np.bool_] | None = None
 
     @property
@@ -288,33 +280,21 @@ class LaggedSignificanceEngine:
 
 @dataclass(frozen=True)
 class CcmSignificanceProblem:
-    """Mean skill of a target and of its surrogates for the same states and sub-libraries; rows are directions.
-
-    Attributes
-    ----------
-    directions : tuple of Direction
-    surrogates : tuple of ndarray (n, n_steps)
-        Of the target of each direction.
-    lib_sizes : tuple of int
-        Rows of a sub-library, of each direction.
-    sample : int
-        Sub-libraries.
-    seed, Tp, exclusion_radius : int
-    dtype : str
-        What kernels compute in.
-    smallest : tuple of int
-        Rows of the smallest sub-library, of each direction; empty where no gain is asked for.
-    samples_of_smallest : int
-    """
+    """Mean skill of a target and of its surrogates for the same states and sub-libraries; rows are directions."""
 
     directions: tuple[Direction, ...]
+    # tuple of ndarray (n, n_steps). Of the target of each direction.
     surrogates: tuple[NDArray[np.float64], ...]
+    # Rows of a sub-library, of each direction.
     lib_sizes: tuple[int, ...]
+    # Sub-libraries.
     sample: int
     seed: int
     Tp: int
     exclusion_radius: int
+    # What kernels compute in.
     dtype: str
+    # Rows of the smallest sub-library, of each direction; empty where no gain is asked for.
     smallest: tuple[int, ...] = ()
     samples_of_smallest: int = 0
 

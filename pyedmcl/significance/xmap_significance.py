@@ -86,8 +86,6 @@ class SurrogateFolder:
 
     Parameters
     ----------
-    path : Path
-    member : Member
     begin : float
         Where this process begins, from :func:`pyedmcl.jobs.claims.begin_of`.
     seed : int
@@ -115,13 +113,7 @@ class SurrogateFolder:
         return Record(searched=searched), list(arrays.values())
 
     def keep(self, record: Record, layers: Layers) -> None:
-        """Keep the result.
-
-        Raises
-        ------
-        StoreWriteError
-            It cannot be written.
-        """
+        """Keep the result."""
         named = {f"array{place}": layer for place, layer in enumerate(layers)}
         head = {"searched": [dict(one) for one in record.searched]}
         advice = ", then run the same command again: it goes on from there"
@@ -141,7 +133,6 @@ def folder_for(
 
     Parameters
     ----------
-    path : Path
     begin : float or None
         From :func:`pyedmcl.jobs.claims.begin_of`.
     device : str
@@ -152,13 +143,6 @@ def folder_for(
         None: that of the tests that are there, or of who began first.
     data : str
         Digest of the series.
-
-    Raises
-    ------
-    StoreForeignError, StoreMismatchError, StoreWriteError
-        The folder is not ours, belongs to other data or arguments, or cannot be written.
-    StoreError
-        Joined processes work there, and this one has not joined.
     """
     from .. import __version__
 
@@ -184,25 +168,18 @@ class XmapSignificanceProblem(PairsProblem):
 
     Blocks are ranges of **targets**. Their layers, each with a cell for each library, are the skill, the number of
     surrogates that reach it, and the number of those that have a skill.
-
-    Attributes
-    ----------
-    makers : SeriesMakers
-        Of the surrogates.
-    n : int
-        Surrogates of each target.
-    seed : int
-        Chooses them.
-    first : int
-        Number of the first surrogate.
-    pairs : ndarray of bool (n_series, n_series), optional
-        Row = library, column = target: which pairs are computed; the others get NaN and 0. All pairs by default.
     """
 
+    # Of the surrogates.
     makers: SeriesMakers
+    # Surrogates of each target.
     n: int
+    # Chooses them.
     seed: int
+    # Number of the first surrogate.
     first: int = 0
+    # ndarray of bool (n_series, n_series), optional. Row = library, column = target: which pairs are computed; the
+    # others get NaN and 0. All pairs by default.
     pairs: NDArray[np.bool_] | None = None
 
     @property
@@ -333,8 +310,6 @@ def surrogate_tests(
     ----------
     problem : XmapSignificanceProblem or LaggedSignificanceProblem
         Of the first round.
-    runner : Runner
-    rate : float
     budget : int
         0 for the first round alone.
     folder : SurrogateFolder, optional

@@ -135,7 +135,6 @@ def target_values_of(series: Series, target: Any, quiet: bool = False) -> NDArra
     ----------
     series : Series
         The library.
-    target : array_like or None
     quiet : bool
         Say nothing of constant series.
     """
@@ -339,13 +338,7 @@ def check_skill(skill: Any) -> str:
 
 
 def check_room(shape: tuple[int, ...], dtype: Any, what: str) -> NDArray[Any]:
-    """Room for predictions of this shape.
-
-    Raises
-    ------
-    InputError
-        This machine has too little memory; with the bytes that are needed.
-    """
+    """Room for predictions of this shape."""
     try:
         return room("predictions", shape, dtype)
     except InputError as error:

@@ -30,7 +30,6 @@ def library_mask_of(target: NDArray[Any], Tp: int) -> NDArray[np.bool_] | None:
     Parameters
     ----------
     target : ndarray (n,)
-    Tp : int
     """
     n, missing = len(target), np.isnan(target)
     if not missing.any():
@@ -73,13 +72,7 @@ Rows = NDArray[np.int64]
 
 
 def segments(name: str, given: Any, n: int) -> list[tuple[int, int]]:
-    """A (begin, end) pair or a sequence of them, 0-based and half-open, as ascending segments within [0, n).
-
-    Raises
-    ------
-    InputError
-        A range is empty, lies outside the data, or overlaps another.
-    """
+    """A (begin, end) pair or a sequence of them, 0-based and half-open, as ascending segments within [0, n)."""
     forms = f"a pair (begin, end) with 0 <= begin < end <= {n}, a list of such pairs, or a mask of {n} booleans"
     try:
         array = np.asarray(given)
@@ -100,13 +93,7 @@ def segments(name: str, given: Any, n: int) -> list[tuple[int, int]]:
 
 
 def mask(name: str, given: Any, n: int) -> Mask | None:
-    """``given`` as a mask (n,) if it is one of booleans; None if it is something else.
-
-    Raises
-    ------
-    InputError
-        A mask of another length.
-    """
+    """``given`` as a mask (n,) if it is one of booleans; None if it is something else."""
     try:
         array = to_array(given, name)
     except InputError:  # as in segments, which refuses it
@@ -152,11 +139,6 @@ def mask_of_library(
     Returns
     -------
     ndarray of bool (n,) or None
-
-    Raises
-    ------
-    InputError
-        A range or a mask does not fit, or no row is left.
     """
     if lib_range is None and valid_lib is None:
         return None
@@ -204,11 +186,6 @@ def prediction_rows(n: int, first: int, pred_range: Any = None, name: str = "pre
         All rows by default.
     name : str
         How messages call ``pred_range``.
-
-    Raises
-    ------
-    InputError
-        A range or a mask does not fit, or holds no embedded row.
     """
     if pred_range is None and first < n:
         return np.arange(first, n)
@@ -261,34 +238,23 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """The library, what is predicted of it, and the rows that are predicted.
+    """The library, what is predicted of it, and the rows that are predicted."""
 
-    Attributes
-    ----------
-    library, asked : Series
-        ``asked`` holds the predicted rows; it is ``library`` where a series predicts itself.
-    target_values : ndarray (n,)
-        Values of the target at the library's rows.
-    library_mask : ndarray of bool (n,) or None
-        Library rows that ranges and masks leave.
-    rows : ndarray of int
-        Rows of ``asked`` that are predicted.
-    observed : ndarray
-        Value at each row + Tp, NaN where there is none.
-    exclusion_radius : int
-        -1 where library and asked are different series.
-    layout : Layout or None
-        How groups lie among the rows of ``asked``. Then some of ``rows`` lie in gaps: skill is that of all of them,
-        which has the bits of data with these gaps, and results show the others.
-    """
-
+    # library, asked: ``asked`` holds the predicted rows; it is ``library`` where a series predicts itself.
     library: Series
     asked: Series
+    # ndarray (n,). Values of the target at the library's rows.
     target_values: Doubles
+    # ndarray of bool (n,) or None. Library rows that ranges and masks leave.
     library_mask: Mask | None
+    # Rows of ``asked`` that are predicted.
     rows: Rows
+    # Value at each row + Tp, NaN where there is none.
     observed: Doubles
+    # -1 where library and asked are different series.
     exclusion_radius: int
+    # How groups lie among the rows of ``asked``. Then some of ``rows`` lie in gaps: skill is that of all of them, which
+    # has the bits of data with these gaps, and results show the others.
     layout: Layout | None
 
 
@@ -306,13 +272,7 @@ def sides_of(
     series: Series, groups: Groups | None, pred: Any, target: Any, options: PredictionOptions, *, lags: int, tau: int,
     Tp: int, quiet: bool = False,
 ) -> Sides:  # fmt: skip
-    """Both sides of a prediction, from the library's series and what else was given.
-
-    Raises
-    ------
-    InputError
-        An argument cannot be used; the message names it, its value, and what is needed.
-    """
+    """Both sides of a prediction, from the library's series and what else was given."""
     radius = arguments.exclusion(options.exclusion_radius)
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
     if groups is not None and target is not None:
@@ -375,30 +335,18 @@ _LEAST = 3  # rows of a correlation
 
 @dataclass(frozen=True, eq=False)
 class MapRows:
-    """Rows of the library, and rows that are predicted; None for all.
+    """Rows of the library, and rows that are predicted; None for all."""
 
-    Attributes
-    ----------
-    lib_range : tuple of (int, int), ndarray of bool (n_steps,), or None
-        Ranges, or a mask whose rows are taken as they are.
-    pred_range : tuple of (int, int), or None
-        Ranges, ascending and apart from each other.
-    within : tuple of (int, int), or None
-        Where recordings begin and end that stand one below the other; None for a single one.
-    """
-
+    # tuple of (int, int), ndarray of bool (n_steps,), or None. Ranges, or a mask whose rows are taken as they are.
     lib_range: Ranges | Mask | None = None
+    # tuple of (int, int), or None. Ranges, ascending and apart from each other.
     pred_range: Ranges | None = None
+    # tuple of (int, int), or None. Where recordings begin and end that stand one below the other; None for a single
+    # one.
     within: Ranges | None = None
 
     def library_mask(self, n: int, E: int, tau: int, Tp: int) -> Mask | None:
-        """Rows of ``n`` that may be neighbours in dimension ``E``; None for all that have a state and a target.
-
-        Raises
-        ------
-        InputError
-            There is none.
-        """
+        """Rows of ``n`` that may be neighbours in dimension ``E``; None for all that have a state and a target."""
         return mask_of_library(n, E=E, tau=tau, Tp=Tp, lib_range=self.lib_range, name="lib_range")
 
     def predicted(self, n: int) -> tuple[int, int]:
@@ -429,13 +377,7 @@ class MapRows:
                         else digest_of(ranges)}  # fmt: skip
 
     def require(self, n: int, dims: Sequence[int], tau: int, Tp: int) -> None:
-        """Refuse rows that leave some dimension without library or predictions.
-
-        Raises
-        ------
-        InputError
-            Naming what is too short.
-        """
+        """Refuse rows that leave some dimension without library or predictions."""
         for E in sorted(set(dims)):
             self.library_mask(n, E, tau, Tp)
             if self.pred_range is not None and not self._any_state((E - 1) * tau, n):
@@ -459,13 +401,9 @@ class Fold(MapRows):
 
     Library rows keep a distance of the embedding's width, (E - 1) tau + abs(Tp), so that their states and targets share
     no value with those of the fold. Rows of other recordings are far enough.
-
-    Attributes
-    ----------
-    number, folds : int
-        Which one of how many.
     """
 
+    # number, folds: Which one of how many.
     number: int = 0
     folds: int = 2
 
@@ -525,11 +463,6 @@ def rows_of(lib_range: Any, pred_range: Any, folds: Any, n: int, layout: Layout 
     layout : Layout, optional
         How recordings lie among them. Folds are stretches of the rows as given: as many recordings of equal length as
         there are folds are left out one by one.
-
-    Raises
-    ------
-    InputError
-        They cannot be used, or not together.
     """
     if lib_range is None and pred_range is None and folds is None:
         return ()

@@ -129,13 +129,6 @@ def targets_of(data: Any, libraries: Series, targets: Any) -> Series:
     ----------
     data : array_like
         As the user gave it, with columns that are no library.
-    libraries : Series
-    targets : str, int, list of these, or array_like
-
-    Raises
-    ------
-    InputError
-        They cannot be used, have other rows, or share names with libraries of other values.
     """
     if _names_columns(targets):
         return as_series(data, columns=targets)
@@ -172,20 +165,13 @@ _SIZES = 12  # library sizes where the caller names none
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two variables: its columns, and the dimension of its embedding.
+    """One of the two variables: its columns, and the dimension of its embedding."""
 
-    Attributes
-    ----------
-    series : Series
-        The first column is what is predicted of it.
-    E : int
-        Coordinates of a state.
-    lags : int
-        Lags of each column; 1 where the columns are the coordinates.
-    """
-
+    # The first column is what is predicted of it.
     series: Series
+    # Coordinates of a state.
     E: int
+    # Lags of each column; 1 where the columns are the coordinates.
     lags: int
 
     @property
@@ -202,27 +188,17 @@ class Side:
 
 @dataclass(frozen=True)
 class Direction:
-    """A library side that predicts a target side.
-
-    Attributes
-    ----------
-    library, target : Side
-    number : int
-        0 or 1: the library's number in the random streams.
-    k : int
-        Neighbours.
-    library_mask : ndarray of bool (n,)
-        Rows that may be drawn.
-    range_mask : ndarray of bool (n,) or None
-        Rows that ranges and masks let be drawn; None for all.
-    tau : int
-    """
+    """A library side that predicts a target side."""
 
     library: Side
     target: Side
+    # 0 or 1: the library's number in the random streams.
     number: int
+    # Neighbours.
     k: int
+    # ndarray of bool (n,). Rows that may be drawn.
     library_mask: NDArray[np.bool_]
+    # ndarray of bool (n,) or None. Rows that ranges and masks let be drawn; None for all.
     range_mask: NDArray[np.bool_] | None
     tau: int
 
@@ -270,25 +246,17 @@ def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side,
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """Both variables, and what was said of their rows.
+    """Both variables, and what was said of their rows."""
 
-    Attributes
-    ----------
-    x, y : Side
-        Groups of rows with gaps between them.
-    tau, exclusion_radius : int
-    lib_range, valid_lib
-        Of the rows as they lie now.
-    layout : Layout or None
-        How groups lie among the rows.
-    """
-
+    # x, y: Groups of rows with gaps between them.
     x: Side
     y: Side
     tau: int
     exclusion_radius: int
+    # lib_range, valid_lib: Of the rows as they lie now.
     lib_range: Any
     valid_lib: Any
+    # How groups lie among the rows.
     layout: Layout | None
 
     @property
@@ -307,13 +275,7 @@ def variables(
     x: Any, y: Any, *, E: Any, tau: Any, Tp: Sequence[int], exclusion_radius: Any, embedded: bool = False,
     lib_range: Any = None, valid_lib: Any = None, groups: Any = None,
 ) -> Variables:  # fmt: skip
-    """Both variables, checked, for some prediction intervals.
-
-    Raises
-    ------
-    InputError
-        An argument cannot be used.
-    """
+    """Both variables, checked, for some prediction intervals."""
     radius = arguments.exclusion(exclusion_radius)
     x, of = take_groups(x, groups, "x")
     y = take_groups(y, groups, "y", required=False)[0]
@@ -382,13 +344,7 @@ def states_of(direction: Direction, *, Tp: int, exclusion_radius: int, dtype: st
 
 
 def library_sizes(lib_sizes: Any, directions: Sequence[Direction], name: str = "lib_sizes") -> tuple[int, ...]:
-    """Library sizes, checked against the rows there are; a dozen up to the largest where none are given.
-
-    Raises
-    ------
-    InputError
-        A size is too small for the neighbours, larger than the library, or there twice.
-    """
+    """Library sizes, checked against the rows there are; a dozen up to the largest where none are given."""
     least = max(direction.k for direction in directions) + 1
     rows = [int(direction.library_mask.sum()) for direction in directions]
     most = min(rows)
@@ -426,41 +382,30 @@ MOST_COORDINATES = 64
 
 @dataclass(frozen=True)
 class Regression:
-    """A library, and rows to fit around.
+    """A library, and rows to fit around."""
 
-    Attributes
-    ----------
-    library, target : ndarray (m, D), (m,)
-        Coordinates of the library rows and what each leads to; a NaN target: only counted as a neighbour.
-    library_rows : ndarray of int (m,)
-    points : ndarray (n, D)
-        Coordinates of the predicted rows; NaN where one touches a gap.
-    rows : ndarray of int (n,)
-    observed : ndarray (n,)
-        Value at row + Tp, NaN where there is none.
-    exclusion_radius : int
-        -1 where library and predicted rows are those of different series.
-    names : tuple of str
-        Of the D coordinates.
-    E, tau, Tp : int
-    layout : Layout or None
-        How groups lie among the predicted rows.
-    lags : int
-        Of each column.
-    """
-
+    # library, target: ndarray (m, D), (m,). Coordinates of the library rows and what each leads to; a NaN target: only
+    # counted as a neighbour.
     library: Doubles
     target: Doubles
+    # ndarray of int (m,)
     library_rows: Integers
+    # ndarray (n, D). Coordinates of the predicted rows; NaN where one touches a gap.
     points: Doubles
+    # ndarray of int (n,)
     rows: Integers
+    # ndarray (n,). Value at row + Tp, NaN where there is none.
     observed: Doubles
+    # -1 where library and predicted rows are those of different series.
     exclusion_radius: int
+    # Of the D coordinates.
     names: tuple[str, ...]
     E: int
     tau: int
     Tp: int
+    # How groups lie among the predicted rows.
     layout: Layout | None = None
+    # Of each column.
     lags: int = 1
 
     def entries(self) -> Entries:
@@ -499,11 +444,6 @@ def prepare(
     """Check the arguments of :func:`pyedmcl.smap` that say which rows are which.
 
     With ``count_gaps`` library rows whose target is a gap count as neighbours, without entering a fit, as in pyEDM.
-
-    Raises
-    ------
-    InputError
-        An argument cannot be used; the message names it, its value, and what is needed.
     """
     series, groups = library_of(lib, options)
     E, tau, embedded = options.E, options.tau, options.embedded

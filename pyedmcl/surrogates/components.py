@@ -46,19 +46,12 @@ _JUMP_COSTS = 4.0  # beside 2 log n, for the search
 
 @dataclass(frozen=True)
 class Line:
-    """A season: harmonics of one length.
+    """A season: harmonics of one length."""
 
-    Attributes
-    ----------
-    period : float
-        Rows.
-    harmonics : int
-    drift : int
-        Half waves of all rows that amplitudes and phases follow; 0 if they stay.
-    """
-
+    # Rows.
     period: float
     harmonics: int = 1
+    # Half waves of all rows that amplitudes and phases follow; 0 if they stay.
     drift: int = 0
 
     def shares(self, other: Line, n: int) -> bool:
@@ -70,20 +63,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Components:
-    """What is no chance in a series.
+    """What is no chance in a series."""
 
-    Attributes
-    ----------
-    slow : int
-        Terms that its slow change is made of: a straight line, then half waves of all rows; 0 for none.
-    jumps : tuple of int
-        Rows at which its level changes at once.
-    lines : tuple of Line
-        Seasons, the clearest first.
-    """
-
+    # Terms that its slow change is made of: a straight line, then half waves of all rows; 0 for none.
     slow: int = 0
+    # Rows at which its level changes at once.
     jumps: tuple[int, ...] = ()
+    # Seasons, the clearest first.
     lines: tuple[Line, ...] = field(default=())
 
     def __bool__(self) -> bool:
@@ -236,17 +222,11 @@ def _fits(values: Doubles, slow: int, memory: float, dearer: float) -> list[tupl
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Fourier coefficients of a series, and which of them a fit has emptied: these are no neighbours of others.
+    """Fourier coefficients of a series, and which of them a fit has emptied: these are no neighbours of others."""
 
-    Attributes
-    ----------
-    values : ndarray (n,)
-        Less their mean; 0 for gaps.
-    lowest : float
-        Whole cycles of all rows below which slow change was taken out.
-    """
-
+    # ndarray (n,). Less their mean; 0 for gaps.
     values: Doubles
+    # Whole cycles of all rows below which slow change was taken out.
     lowest: float
 
     @classmethod

@@ -37,12 +37,7 @@ _held = threading.local()  # many threads that ask the system for memory wait fo
 
 @dataclass(frozen=True)
 class Streams:
-    """Of the surrogates ``begin`` to ``end - 1`` of series ``number``.
-
-    Attributes
-    ----------
-    seed, number, begin, end : int
-    """
+    """Of the surrogates ``begin`` to ``end - 1`` of series ``number``."""
 
     seed: int
     number: int
@@ -159,7 +154,6 @@ def twin_groups(values: NDArray[np.float64], E: int, tau: int, recurrence: float
     values : ndarray (n,)
     E, tau : int
         m = n - (E-1) tau.
-    recurrence : float
     """
     n = len(values)
     m = n - (E - 1) * tau
@@ -227,24 +221,15 @@ def placed(values: Doubles, there: NDArray[np.bool_]) -> Doubles:
 
 @dataclass(frozen=True, eq=False)
 class Waves:
-    """Makes surrogates of one power spectrum with random phases; some devices draw them by themselves from this.
-
-    Attributes
-    ----------
-    n_steps : int
-    spectrum : ndarray (n_steps // 2 + 1,)
-        Magnitudes of the transform.
-    mean : float
-    base : ndarray (n_steps,) or None
-        What is added to each step.
-    missing : ndarray of bool (n_steps,) or None
-        Steps that are gaps.
-    """
+    """Makes surrogates of one power spectrum with random phases; some devices draw them by themselves from this."""
 
     n_steps: int
+    # ndarray (n_steps // 2 + 1,). Magnitudes of the transform.
     spectrum: Doubles
     mean: float
+    # ndarray (n_steps,) or None. What is added to each step.
     base: Doubles | None = None
+    # ndarray of bool (n_steps,) or None. Steps that are gaps.
     missing: NDArray[np.bool_] | None = None
 
     def __call__(self, streams: Streams) -> Doubles:
@@ -353,22 +338,14 @@ LEAST_SEGMENT = 30
 
 @dataclass(frozen=True)
 class SegmentChoice:
-    """What surrogates of a series keep where it has gaps.
-
-    Attributes
-    ----------
-    method : {"phase", "iaaft"}
-    gaps : int
-        Rows without a value.
-    drawn : int
-        Stretches without gaps that have surrogates of their own; 0 where the series is too short for any.
-    shuffled : int
-        Values of shorter ones, which are shuffled within each.
-    """
+    """What surrogates of a series keep where it has gaps."""
 
     method: str
+    # Rows without a value.
     gaps: int
+    # Stretches without gaps that have surrogates of their own; 0 where the series is too short for any.
     drawn: int
+    # Values of shorter ones, which are shuffled within each.
     shuffled: int
 
     @property
@@ -426,13 +403,7 @@ def segments_of(there: Mask) -> list[slice]:
 
 
 def segment_choices(parts: Sequence[Series], method: str) -> tuple[tuple[SegmentChoice, ...], ...]:
-    """For each series of each part of a table (its groups); nothing where there are no gaps at all.
-
-    Raises
-    ------
-    InputError
-        A series has gaps, and no stretch that is long enough in any part.
-    """
+    """For each series of each part of a table (its groups); nothing where there are no gaps at all."""
     choices = tuple(tuple(_choice(method, np.isfinite(column)) for column in part.values.T) for part in parts)
     if not any(one.gaps for own in choices for one in own):
         return tuple(() for _ in parts)

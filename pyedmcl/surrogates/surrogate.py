@@ -76,29 +76,19 @@ _MOST_FOUND = 4096
 
 @dataclass(frozen=True)
 class Choice:
-    """What surrogates of a series keep.
+    """What surrogates of a series keep."""
 
-    Attributes
-    ----------
-    level : Components
-        Slow change, steps and seasons of the series, or of its steps from row to row.
-    spread : Components
-        The same of how far values lie from that level.
-    ranks : bool
-        The values that are left, whose order is that of random waves, for they are far from normal.
-    steps : bool
-        The spectrum is that of the steps from row to row, which are summed up again.
-    gaps : int
-        Rows without a value.
-    removed : float
-        Rows of a cycle that was taken out of the series before; 0 for none.
-    """
-
+    # Slow change, steps and seasons of the series, or of its steps from row to row.
     level: Components = NOTHING
+    # The same of how far values lie from that level.
     spread: Components = NOTHING
+    # The values that are left, whose order is that of random waves, for they are far from normal.
     ranks: bool = False
+    # The spectrum is that of the steps from row to row, which are summed up again.
     steps: bool = False
+    # Rows without a value.
     gaps: int = 0
+    # Rows of a cycle that was taken out of the series before; 0 for none.
     removed: float = 0
 
     @property
@@ -373,17 +363,11 @@ def wanders(values: Doubles) -> bool:
 
 @dataclass(frozen=True)
 class SeasonChoice:
-    """What seasonal surrogates of a series keep.
+    """What seasonal surrogates of a series keep."""
 
-    Attributes
-    ----------
-    period : float
-        Rows of the mean cycle; 0 where the series has no two cycles of it.
-    own : bool
-        Whether the series itself was found to have it; otherwise others have.
-    """
-
+    # Rows of the mean cycle; 0 where the series has no two cycles of it.
     period: float
+    # Whether the series itself was found to have it; otherwise others have.
     own: bool
 
     @property
@@ -406,11 +390,6 @@ def season_choices(parts: Sequence[Series]) -> tuple[tuple[SeasonChoice, ...], .
     """What is taken for each series of each part of a table (its groups).
 
     A series in which no cycle is found has the one that most others have.
-
-    Raises
-    ------
-    InputError
-        No series has a cycle.
     """
     found = [_clearest(choice) for part in parts for choice in choices(part, "auto", None)]
     usual = common_line(found, max(part.n_steps for part in parts))
@@ -447,11 +426,6 @@ def choices_of(parts: Sequence[Series], method: str, period: float | None) -> tu
     """What is taken for each series of each part of a table (its groups).
 
     By "auto", by "seasonal" without a period, and by "phase" and "iaaft" where there are gaps; nothing for others.
-
-    Raises
-    ------
-    InputError
-        No series has a cycle, or one has gaps everywhere.
     """
     if method == "seasonal" and period is None:
         return season_choices(parts)
@@ -496,23 +470,15 @@ _LEAST_PERIOD = 3  # up and down by turns is what populations do by themselves
 
 @dataclass(frozen=True)
 class Seasons:
-    """Series, and which of them had a cycle that was removed.
+    """Series, and which of them had a cycle that was removed."""
 
-    Attributes
-    ----------
-    series : Series
-        Without that cycle.
-    choices : tuple of tuple
-        What surrogates of these series should keep, in each group; empty where the method says it all.
-    period : float
-        Rows of the cycle; 0 where none was removed.
-    without : tuple of str
-        Names of the series that had it.
-    """
-
+    # Without that cycle.
     series: Series
+    # What surrogates of these series should keep, in each group; empty where the method says it all.
     choices: tuple[tuple[AnyChoice, ...], ...]
+    # Rows of the cycle; 0 where none was removed.
     period: float
+    # Names of the series that had it.
     without: tuple[str, ...]
 
 
@@ -527,7 +493,6 @@ def seasons_of(
 
     Parameters
     ----------
-    series : Series
     surrogate : str or None
         Method of surrogates.
     period : float or None
@@ -753,30 +718,19 @@ def maker(
 
 @dataclass(frozen=True, eq=False)
 class SeriesMakers:
-    """What makes surrogates of each series of a table: found once, and shared by all rounds of a job.
-
-    Attributes
-    ----------
-    series : Series
-    method : str
-    tau : int
-    period, recurrence
-        As for :func:`surrogate`.
-    known : tuple of tuple, optional
-        What :func:`choices_of` finds for each series of each group, where that is known.
-    layout : Layout, optional
-        How groups lie among the rows; a single one by default.
-    what : str
-        How messages call the data.
-    """
+    """What makes surrogates of each series of a table: found once, and shared by all rounds of a job."""
 
     series: Series
     method: str
     tau: int
+    # period, recurrence: As for :func:`surrogate`.
     period: Any
     recurrence: Any
+    # What :func:`choices_of` finds for each series of each group, where that is known.
     known: tuple[tuple[AnyChoice, ...], ...] | None = None
+    # How groups lie among the rows; a single one by default.
     layout: Layout | None = None
+    # How messages call the data.
     what: str = "data"
 
     @cached_property

@@ -44,23 +44,15 @@ _FIXED = 6.0
 
 @dataclass(frozen=True)
 class Mode:
-    """How thorough a tuning is.
+    """How thorough a tuning is."""
 
-    Attributes
-    ----------
-    seconds : float
-        For each case, where no budget is given; infinite for as long as there is something left to try.
-    settings : Settings
-    compile_seconds, run_seconds : float
-        After which a configuration counts as hanging.
-    least : float
-        Seconds that a case must get to be worth while: with a smaller budget the less common cases are left out.
-    """
-
+    # For each case, where no budget is given; infinite for as long as there is something left to try.
     seconds: float
     settings: Settings
+    # compile_seconds, run_seconds: After which a configuration counts as hanging.
     compile_seconds: float
     run_seconds: float
+    # Seconds that a case must get to be worth while: with a smaller budget the less common cases are left out.
     least: float = 8.0
 
 
@@ -89,15 +81,8 @@ def plan(kernels: Sequence[str], mode: str, info: DeviceInfo, budget: float | No
     ----------
     kernels : sequence of str
         All that have something to tune, where empty.
-    mode : str
-    info : DeviceInfo
     budget : float, optional
         Seconds for all; where they are few, the less common cases are left out.
-
-    Raises
-    ------
-    InputError
-        An unknown kernel, or one without anything to tune; another mode; a budget that is not positive.
     """
     if mode not in DEPTH:
         raise InputError(f"mode={mode!r}: one of {', '.join(DEPTH)} is needed")
@@ -130,19 +115,12 @@ def tune(
     ----------
     kernels, info, mode, budget
         See :func:`plan`. Without a budget each case takes what the mode gives it.
-    seed : int
     fresh : bool
         Do not reuse the times of earlier tunings. What was wrong, failed or hung is never tried again.
-    database : Database, optional
     report : callable, optional
         Called with the standing of the case at hand whenever it changes.
     command : sequence of str, optional
         What to start as a worker.
-
-    Raises
-    ------
-    InputError
-        See :func:`plan`.
     """
     plans = plan(kernels, mode, info, budget)
     depth = DEPTH[mode]
@@ -183,11 +161,8 @@ def verify_at_work(
 
     Parameters
     ----------
-    spec : KernelSpec
     specialisation, sizes : mapping
         What the engine gives :func:`pyedmcl.tuning.parameters.parameters`.
-    info : DeviceInfo
-    parameters : mapping
 
     Returns
     -------
@@ -209,10 +184,8 @@ def tune_at_work(
 
     Parameters
     ----------
-    spec : KernelSpec
     specialisation, sizes : mapping
         What the engine gives :func:`pyedmcl.tuning.parameters.parameters`.
-    info : DeviceInfo
     budget : float
         Seconds.
     """
@@ -249,26 +222,17 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one step ended.
+    """How one step ended."""
 
-    Attributes
-    ----------
-    step : str
-        "kernel" or "call".
-    name, case : str
-    ended : str
-        "passed", "failed", or "skipped" where there was no time or something optional is not installed.
-    seconds : float
-        Of a run, compiled before; NaN where none ended.
-    said : str
-        Why it did not pass.
-    """
-
+    # "kernel" or "call".
     step: str
     name: str
     case: str
+    # "passed", "failed", or "skipped" where there was no time or something optional is not installed.
     ended: str
+    # Of a run, compiled before; NaN where none ended.
     seconds: float = float("nan")
+    # Why it did not pass.
     said: str = ""
 
 
@@ -287,10 +251,8 @@ def self_test(executor: Executor, seconds: float, clock: Clock = time.monotonic)
 
     Parameters
     ----------
-    executor : Executor
     seconds : float
         No step begins later; what is left out is told as skipped, but for the last part.
-    clock : callable
     """
     end = clock() + seconds
     first = {name: problem(name).cases("rapid", executor.info)[0] for name in names()}

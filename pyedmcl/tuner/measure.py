@@ -40,12 +40,7 @@ if TYPE_CHECKING:
 
 
 class Recorder:
-    """Passes everything on and keeps the events of launches.
-
-    Parameters
-    ----------
-    executor : Executor
-    """
+    """Passes everything on and keeps the events of launches."""
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
@@ -107,25 +102,16 @@ class TrialQuestion:
 
 @dataclass(frozen=True)
 class Reply:
-    """How a request about one configuration ended.
+    """How a request about one configuration ended."""
 
-    Attributes
-    ----------
-    status : str
-        "ok", "wrong", "failed" or "hung"; "stopped" where time was up through no fault of the configuration.
-    seconds : tuple of float
-        On the device.
-    wall : float
-        Seconds that the whole request took.
-    note : str
-    asked : tuple of TrialQuestion
-        What the engine asked for the kernel's parameters.
-    """
-
+    # "ok", "wrong", "failed" or "hung"; "stopped" where time was up through no fault of the configuration.
     status: str
+    # On the device.
     seconds: tuple[float, ...] = ()
+    # Seconds that the whole request took.
     wall: float = 0.0
     note: str = ""
+    # What the engine asked for the kernel's parameters.
     asked: tuple[TrialQuestion, ...] = ()
 
 
@@ -134,7 +120,6 @@ class Bench:
 
     Parameters
     ----------
-    executor : Executor
     folder : pathlib.Path, optional
         Where verified answers are kept for other processes on the same device.
     """
@@ -286,62 +271,40 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Settings:
-    """How to search.
+    """How to search."""
 
-    Attributes
-    ----------
-    strategy : str
-        One of :data:`pyedmcl.tuner.search.STRATEGIES`.
-    seed : int
-    rounds : int
-        Figures per configuration that is not given up.
-    duel : int
-        Figures each when the best ones are compared with the defaults at the end.
-    batch : int
-        Configurations compiled at the same time and timed in the same rounds.
-    resume : bool
-        Whether times of earlier tunings on the same problem count.
-    """
-
+    # One of :data:`pyedmcl.tuner.search.STRATEGIES`.
     strategy: str = "greedy"
     seed: int = 0
+    # Figures per configuration that is not given up.
     rounds: int = 3
+    # Figures each when the best ones are compared with the defaults at the end.
     duel: int = 7
+    # Configurations compiled at the same time and timed in the same rounds.
     batch: int = 8
+    # Whether times of earlier tunings on the same problem count.
     resume: bool = True
 
 
 @dataclass
 class Standing:
-    """How the tuning of a case stands; once its phase is "done", how it ended.
-
-    Attributes
-    ----------
-    case : TuningCase
-    phase : str
-    counts : Counter
-        By status: "ok", "slow", "failed", "wrong", "hung", and "known" for those of earlier tunings.
-    trouble : list of (mapping, str, str)
-        Parameters, status and reason of what cannot be used.
-    default_seconds, seconds : float
-        Of the defaults and of the best, at the end medians of the last comparison; 0 while unknown.
-    parameters : mapping
-        What is used from now on.
-    kept : bool
-        Whether these beat the defaults. Else they are the defaults.
-    key : TuningKey or None
-        Under which the outcome is stored; None where nothing was decided, so that nothing is stored.
-    note : str
-    """
+    """How the tuning of a case stands; once its phase is "done", how it ended."""
 
     case: TuningCase
     phase: str = "starting"
+    # By status: "ok", "slow", "failed", "wrong", "hung", and "known" for those of earlier tunings.
     counts: Counter[str] = field(default_factory=Counter)
+    # list of (mapping, str, str). Parameters, status and reason of what cannot be used.
     trouble: list[tuple[Mapping[str, Any], str, str]] = field(default_factory=list)
+    # default_seconds, seconds: Of the defaults and of the best, at the end medians of the last comparison; 0 while
+    # unknown.
     default_seconds: float = 0.0
     seconds: float = 0.0
+    # What is used from now on.
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    # Whether these beat the defaults. Else they are the defaults.
     kept: bool = False
+    # Under which the outcome is stored; None where nothing was decided, so that nothing is stored.
     key: TuningKey | None = None
     note: str = ""
 
@@ -628,8 +591,6 @@ def compare(
     ----------
     figure : callable
         Runs the configuration of a name.
-    names : sequence of str
-    rounds : int
     late : callable
         Whether the time is up; some rounds are run all the same.
     """
@@ -682,7 +643,6 @@ def by_speed(seconds: Mapping[str, float], changes: Mapping[str, int], margin: f
 
     Parameters
     ----------
-    seconds : mapping
     changes : mapping
         Name to the number of parameters that are not the defaults.
     margin : float

@@ -71,12 +71,10 @@ def measure(
 
     Parameters
     ----------
-    runner : DeviceRunner
     wanted : sequence of RateCase
         Longer ones of the same series and E after shorter ones.
     budget : float
         Seconds.
-    clock : callable, optional
     """
     end = clock() + budget
     last: dict[tuple[str, int, str], tuple[int, float]] = {}
@@ -139,10 +137,6 @@ def _timing(problem: RateCase, found: dict[str, float], runner: DeviceRunner) ->
 
 class DeviceRunner:
     """Runs the searches on a device; the k-d tree, on the host, only where SciPy is installed.
-
-    Parameters
-    ----------
-    executor : Executor
 
     Attributes
     ----------

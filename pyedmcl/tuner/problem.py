@@ -43,11 +43,6 @@ def require(what: str, answer: NDArray[Any], expected: NDArray[Any] | Close) -> 
     """Demand the same bits, or floats within a tolerance and gaps in the same places.
 
     NaN equals NaN, and a zero equals a zero of either sign.
-
-    Raises
-    ------
-    WrongAnswerError
-        Naming the first places that differ.
     """
     got, right = np.asarray(answer), np.asarray(expected.values if isinstance(expected, Close) else expected)
     if got.shape != right.shape:
@@ -71,13 +66,7 @@ def require(what: str, answer: NDArray[Any], expected: NDArray[Any] | Close) -> 
 def require_same(
     answer: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any]], tolerance: tuple[float, float]
 ) -> None:
-    """Demand that one run's answer is another's: integers always to the last bit, floats within the tolerance.
-
-    Raises
-    ------
-    WrongAnswerError
-        Naming the first places that differ.
-    """
+    """Demand that one run's answer is another's: integers always to the last bit, floats within the tolerance."""
     if set(answer) != set(expected):
         raise WrongAnswerError(f"the answer holds {sorted(answer)}, not {sorted(expected)}")
     for name, values in expected.items():
@@ -97,19 +86,12 @@ _KEPT_MOST = 256
 
 @dataclass(frozen=True)
 class TuningCase:
-    """One problem that a kernel is tuned on.
-
-    Attributes
-    ----------
-    kernel : str
-    name : str
-        For people.
-    numbers : mapping
-        All that defines the problem, in types of JSON; the specialisation under "given".
-    """
+    """One problem that a kernel is tuned on."""
 
     kernel: str
+    # For people.
     name: str
+    # All that defines the problem, in types of JSON; the specialisation under "given".
     numbers: Mapping[str, Any]
 
     @property
@@ -129,30 +111,21 @@ def up_to(mode: str, rapid: Sequence[T], normal: Sequence[T] = (), exhaustive: S
 
 
 class TuningProblem(ABC):
-    """How to run and verify one kernel.
+    """How to run and verify one kernel."""
 
-    Attributes
-    ----------
-    kernel : str
-        Name of its spec.
-    entries : tuple of str
-        Entry points of the program whose launches are timed; the spec's name where left out.
-    tolerance : (float, float)
-        Largest relative and absolute difference between answers of two configurations; (0, 0) demands equal bits.
-    constraints : tuple of Constraint
-        What a tuner must not try, beside what the spec forbids.
-    usual_dtypes : tuple of str
-        Those that need not be told in the name of a case.
-    rapid, normal, exhaustive : sequence of mapping
-        What :meth:`case` is given for each of the problems worth tuning, the most common first; a more thorough mode
-        adds its own. The other arguments keep their defaults.
-    """
-
+    # Name of its spec.
     kernel: str
+    # Entry points of the program whose launches are timed; the spec's name where left out.
     entries: tuple[str, ...] = ()
+    # (float, float). Largest relative and absolute difference between answers of two configurations; (0, 0) demands
+    # equal bits.
     tolerance: ClassVar[tuple[float, float]] = (0.0, 0.0)
+    # What a tuner must not try, beside what the spec forbids.
     constraints: ClassVar[tuple[Constraint, ...]] = ()
+    # Those that need not be told in the name of a case.
     usual_dtypes: ClassVar[tuple[str, ...]] = ("float32",)
+    # rapid, normal, exhaustive: What :meth:`case` is given for each of the problems worth tuning, the most common
+    # first; a more thorough mode adds its own. The other arguments keep their defaults.
     rapid: Sequence[Mapping[str, Any]] = ({},)
     normal: Sequence[Mapping[str, Any]] = ()
     exhaustive: Sequence[Mapping[str, Any]] = ()
@@ -327,28 +300,19 @@ def releasing(*held: Any) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SmallSearch:
-    """A search, mostly of sizes that fit no work-group, leaf or node.
+    """A search, mostly of sizes that fit no work-group, leaf or node."""
 
-    Attributes
-    ----------
-    library : ndarray (n_library,) or (n_library, n_series)
-        Of several series the gaps are at the same places.
-    query : ndarray or None
-        Other series, for a cross search.
-    Tp, radius : int
-        Steps ahead that a neighbour must exist, and the exclusion radius.
-    library_mask, query_mask : ndarray of bool or None
-        Rows that may be neighbours, and those that are asked for.
-    shown : int
-        Rows of an answer; 0 for all.
-    """
-
+    # ndarray (n_library,) or (n_library, n_series). Of several series the gaps are at the same places.
     library: Floats
+    # Other series, for a cross search.
     query: Floats | None = None
+    # Tp, radius: Steps ahead that a neighbour must exist, and the exclusion radius.
     Tp: int = 0
     radius: int = 0
+    # library_mask, query_mask: Rows that may be neighbours, and those that are asked for.
     library_mask: NDArray[np.bool_] | None = None
     query_mask: NDArray[np.bool_] | None = None
+    # Rows of an answer; 0 for all.
     shown: int = 0
 
     @property

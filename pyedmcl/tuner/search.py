@@ -58,8 +58,6 @@ class Space:
 
     Parameters
     ----------
-    spec : KernelSpec
-    info : DeviceInfo
     given : mapping, optional
         Specialisation, as far as it is known. Constraints on values that are not known are left to the build.
     sizes : mapping, optional
@@ -314,8 +312,6 @@ class Trials:
 
     Parameters
     ----------
-    database : Database
-    session : str
     standing : Standing
         Whose case is tuned; counts and troubles are added to it.
     changed : callable
@@ -439,26 +435,16 @@ _RESERVE_MOST = 0.4
 
 @dataclass(frozen=True)
 class TuningSession:
-    """What the cases of one tuning share.
-
-    Attributes
-    ----------
-    info : DeviceInfo
-    database : Database
-    settings : Settings
-    report : callable, optional
-        Called with the standing whenever it changes.
-    name : str
-        Of the session, in the database.
-    claimed : set of TuningKey
-        Keys of its cases, whose outcome is not replaced by what comes along with another one.
-    """
+    """What the cases of one tuning share."""
 
     info: DeviceInfo
     database: Database
     settings: Settings
+    # Called with the standing whenever it changes.
     report: Callable[[Standing], None] | None = None
+    # Of the session, in the database.
     name: str = field(default_factory=new_session)
+    # Keys of its cases, whose outcome is not replaced by what comes along with another one.
     claimed: set[TuningKey] = field(default_factory=set)
 
 
@@ -467,10 +453,6 @@ class Tuning:
 
     Parameters
     ----------
-    backend : Backend
-    spec : KernelSpec
-    case : TuningCase
-    session : TuningSession
     until : float
         Moment (of ``time.monotonic``) at which it should have ended.
     """
@@ -495,11 +477,6 @@ class Tuning:
         -------
         Standing
             Its parameters are never slower than the defaults as far as that can be told.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            Finished trials are kept, those under way are forgotten.
         """
         try:
             return self._run()

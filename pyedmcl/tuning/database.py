@@ -405,27 +405,17 @@ def limit_of(row: Sequence[Any]) -> tuple[str, str, int, str]:
 
 @dataclass(frozen=True)
 class Bar:
-    """What is kept away.
-
-    Attributes
-    ----------
-    kernel : str
-    parameters : mapping
-        Every configuration with these values; at least one.
-    device : str
-        Only on devices whose name or runtime contains this; on all where empty.
-    why : str
-    when : float
-        In seconds since 1970.
-    id : int
-        Row of the database.
-    """
+    """What is kept away."""
 
     kernel: str
+    # Every configuration with these values; at least one.
     parameters: Mapping[str, Any]
+    # Only on devices whose name or runtime contains this; on all where empty.
     device: str = ""
     why: str = ""
+    # In seconds since 1970.
     when: float = 0.0
+    # Row of the database.
     id: int = field(default=0, compare=False)
 
     def holds_for(self, kernel: str, device: DeviceKey, parameters: Mapping[str, Any]) -> bool:
@@ -521,30 +511,20 @@ _FASTEST = (
 
 @dataclass
 class KnownKernel:
-    """What is known of a kernel's text.
+    """What is known of a kernel's text."""
 
-    Attributes
-    ----------
-    winners : sequence of Trial
-        The best of every key; none that is barred.
-    gains : mapping
-        Device's digest, specialisation, size and canonical parameters to how many times faster than the defaults they
-        were.
-    barred : set
-        Device's digest, specialisation and canonical parameters that must not be used together.
-    checked : set
-        The same, of what was found with another driver or device and verified here before its first use.
-    limits : dict
-        Device's digest to the largest work-group that it was seen to accept.
-    bars : sequence of Bar
-        What is kept away by hand.
-    """
-
+    # The best of every key; none that is barred.
     winners: Sequence[Trial] = ()
+    # Device's digest, specialisation, size and canonical parameters to how many times faster than the defaults they
+    # were.
     gains: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    # Device's digest, specialisation and canonical parameters that must not be used together.
     barred: set[tuple[str, str, str]] = field(default_factory=set)
+    # The same, of what was found with another driver or device and verified here before its first use.
     checked: set[tuple[str, str, str]] = field(default_factory=set)
+    # Device's digest to the largest work-group that it was seen to accept.
     limits: dict[str, int] = field(default_factory=dict)
+    # What is kept away by hand.
     bars: Sequence[Bar] = ()
 
     @cached_property
@@ -673,7 +653,6 @@ class Database:
 
         Parameters
         ----------
-        key : TuningKey
         parameters : mapping
             All tuned parameters of the kernel.
         session : str
@@ -693,18 +672,12 @@ class Database:
 
         Parameters
         ----------
-        trial_id : int
         status : str
             "ok", "wrong", "failed", "hung" or "slow".
         seconds : sequence of float, optional
             Time on the device of each round; needed for "ok".
         note : str
             Why, for a trial that is not "ok".
-
-        Raises
-        ------
-        InputError
-            Another status, times that are none, or no such trial.
         """
         if status not in ENDS:
             raise InputError(f"status={status!r}: one of {', '.join(ENDS)} is needed")

@@ -48,20 +48,13 @@ _MOST_BYTES = 256 << 20  # of a file that is read: millions of entries
 
 @dataclass(frozen=True)
 class Reading:
-    """What a text of wisdom holds.
+    """What a text of wisdom holds."""
 
-    Attributes
-    ----------
-    entries : tuple of Entry
-        Those that can be used.
-    bad : tuple of str
-        Lines that are no entry, each with its number and why.
-    stale : mapping
-        Kernel to the number of its entries that belong to another text or search space than this version's.
-    """
-
+    # Those that can be used.
     entries: tuple[Entry, ...]
+    # Lines that are no entry, each with its number and why.
     bad: tuple[str, ...]
+    # Kernel to the number of its entries that belong to another text or search space than this version's.
     stale: dict[str, int]
 
     def problems(self, name: str) -> list[str]:
@@ -155,7 +148,6 @@ def export(database: Database, kernels: Iterable[str] = (), *, device: str | Non
 
     Parameters
     ----------
-    database : Database
     kernels : iterable of str
         All where empty.
     device : str, optional
@@ -264,8 +256,6 @@ class Knowledge:
 
         Parameters
         ----------
-        key : TuningKey
-        parameters : mapping
         verify : callable
             Gives how it ended ("ok", "wrong", "failed", or "stopped" where nothing can be said) and why.
         """

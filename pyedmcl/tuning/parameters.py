@@ -43,43 +43,27 @@ Answers = MutableMapping[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class ParameterChoice:
-    """Tuned parameters.
-
-    Attributes
-    ----------
-    parameters : mapping
-    grade : str
-        How well they are known: one of :data:`pyedmcl.tuning.records.GRADES`.
-    cache_key : object
-        Which question they answer, and in which way it was asked, for
-        :meth:`pyedmcl.tuning.parameters.ParameterSource.adjusted`.
-    """
+    """Tuned parameters."""
 
     parameters: Mapping[str, Any]
+    # How well they are known: one of :data:`pyedmcl.tuning.records.GRADES`.
     grade: str
+    # Which question they answer, and in which way it was asked, for
+    # :meth:`pyedmcl.tuning.parameters.ParameterSource.adjusted`.
     cache_key: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class ParameterQuestion:
-    """What was asked for, and the answer.
-
-    Attributes
-    ----------
-    spec : KernelSpec
-    specialisation, sizes : mapping
-        See :meth:`pyedmcl.tuning.parameters.ParameterSource.parameters`.
-    info : DeviceInfo
-    choice : ParameterChoice
-    adjusted : tuple of mapping
-        What engines changed of the answer: ``{"why": ..., "parameters": {...}}``, those that differ.
-    """
+    """What was asked for, and the answer."""
 
     spec: KernelSpec
+    # specialisation, sizes: See :meth:`pyedmcl.tuning.parameters.ParameterSource.parameters`.
     specialisation: Mapping[str, Any]
     info: DeviceInfo
     sizes: Mapping[str, int]
     choice: ParameterChoice
+    # What engines changed of the answer: ``{"why": ..., "parameters": {...}}``, those that differ.
     adjusted: tuple[Mapping[str, Any], ...] = ()
 
     def key(self) -> TuningKey:
@@ -286,11 +270,6 @@ class ParameterSource:
         ----------
         tune : {"never", "cached", "auto", "force"}, optional
             None: as outside of it, else ``PYEDMCL_TUNE``, else "cached".
-
-        Raises
-        ------
-        InputError
-            Another mode.
         """
         with config.read_once():
             chosen = self.mode_in_force() if tune is None else checked_mode(tune)
@@ -326,10 +305,6 @@ class ParameterSource:
 
         A job that is continued gets the parameters that it began with: its provenance names one set, and sums of
         S-map are split as they say.
-
-        Parameters
-        ----------
-        answers : mutable mapping
         """
         with self._within(answers=answers):
             yield
@@ -348,7 +323,6 @@ class ParameterSource:
         ----------
         operations : float
             Arithmetic operations of all work-items together, roughly.
-        info : DeviceInfo
         """
         call = self._around.get().call
         if call is not None:
@@ -393,10 +367,8 @@ class ParameterSource:
 
         Parameters
         ----------
-        spec : KernelSpec
         specialisation : mapping
             What the kernel's source is specialised by, as far as it is known.
-        info : DeviceInfo
         sizes : mapping, optional
             What the best parameters may depend on beside the source, such as rows and libraries.
         """
@@ -462,7 +434,6 @@ class ParameterSource:
             From :meth:`parameters`.
         parameters : mapping
             What the kernel is given.
-        why : str
 
         Returns
         -------

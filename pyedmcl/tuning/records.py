@@ -36,22 +36,14 @@ _MOST_COLUMNS = 256
 
 @dataclass(frozen=True)
 class TuningKey:
-    """What a tuned configuration belongs to.
-
-    Attributes
-    ----------
-    device : DeviceKey
-    kernel : str
-        Name of the spec, or one of :data:`MODELS`.
-    digest : str
-        Of the kernel's text and search space; of a model its version.
-    specialisation, size : str
-        Canonical JSON of the bucketed specialisation, and of the sizes rounded to powers of four.
-    """
+    """What a tuned configuration belongs to."""
 
     device: DeviceKey
+    # Name of the spec, or one of :data:`MODELS`.
     kernel: str
+    # Of the kernel's text and search space; of a model its version.
     digest: str
+    # specialisation, size: Canonical JSON of the bucketed specialisation, and of the sizes rounded to powers of four.
     specialisation: str
     size: str
 
@@ -67,10 +59,8 @@ def tuning_key(
 
     Parameters
     ----------
-    spec : KernelSpec
     specialisation : mapping
         As far as it is known; see :func:`bucketed`.
-    info : DeviceInfo
     sizes : mapping, optional
         Name to a number of things.
     """
@@ -207,47 +197,31 @@ _GONE_AFTER_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Trial:
-    """One configuration and how it did.
-
-    Attributes
-    ----------
-    key : TuningKey
-    parameters : mapping
-        All tuned parameters of the kernel.
-    status : str
-        "ok"; "wrong" (another answer than the oracle's); "failed" (did not compile or launch); "hung" (killed); "slow"
-        (given up early); "started" (running, or it took its process with it).
-    median : float or None
-        Of the rounds, in seconds on the device.
-    rounds : tuple of float
-        Seconds of each round.
-    note : str
-        Why it failed, or anything else worth keeping.
-    when : float
-        End (else start), in seconds since 1970.
-    session : str
-        The tuning that it belongs to; "import" for one that came from a file.
-    case : str
-        The exact problem that was run; times of different cases cannot be compared.
-    final : bool
-        Whether it is the outcome of a tuning: compared again with the defaults, and kept.
-    process : str
-        Who runs it: see :func:`process_token`.
-    id : int
-        Row of the database; 0 for one from a file.
-    """
+    """One configuration and how it did."""
 
     key: TuningKey
+    # All tuned parameters of the kernel.
     parameters: Mapping[str, Any]
+    # "ok"; "wrong" (another answer than the oracle's); "failed" (did not compile or launch); "hung" (killed); "slow"
+    # (given up early); "started" (running, or it took its process with it).
     status: str
+    # Of the rounds, in seconds on the device.
     median: float | None = None
+    # Seconds of each round.
     rounds: tuple[float, ...] = ()
+    # Why it failed, or anything else worth keeping.
     note: str = ""
+    # End (else start), in seconds since 1970.
     when: float = 0.0
+    # The tuning that it belongs to; "import" for one that came from a file.
     session: str = ""
+    # The exact problem that was run; times of different cases cannot be compared.
     case: str = ""
+    # Whether it is the outcome of a tuning: compared again with the defaults, and kept.
     final: bool = False
+    # Who runs it: see :func:`process_token`.
     process: str = ""
+    # Row of the database; 0 for one from a file.
     id: int = 0
 
     @property
@@ -330,25 +304,16 @@ _HALVED = frozenset({"tau"})  # its buckets are powers of four
 
 @dataclass(frozen=True)
 class Entry:
-    """A configuration worth using.
+    """A configuration worth using."""
 
-    Attributes
-    ----------
-    key : TuningKey
-        What it was tuned on.
-    parameters : mapping
-    seconds : float or None
-        Median time on the device of the case it was tuned on.
-    gain : float or None
-        How many times faster than the defaults it was there, 1 for the defaults themselves; None where nobody noted it.
-    imported : bool
-        Whether it came into the database from a file.
-    """
-
+    # What it was tuned on.
     key: TuningKey
     parameters: Mapping[str, Any]
+    # Median time on the device of the case it was tuned on.
     seconds: float | None = None
+    # How many times faster than the defaults it was there, 1 for the defaults themselves; None where nobody noted it.
     gain: float | None = None
+    # Whether it came into the database from a file.
     imported: bool = field(default=False, compare=False)
 
 
@@ -364,7 +329,6 @@ def ranked(stored: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = (
     ----------
     stored : iterable of Entry
         Of the database, the best known first.
-    key : TuningKey
     shipped : iterable of Entry
         What came with the package.
     """

@@ -38,13 +38,7 @@ def names() -> tuple[str, ...]:
 
 
 def problem(name: str) -> TuningProblem:
-    """The tuning problem of a kernel.
-
-    Raises
-    ------
-    InputError
-        There is none of this name.
-    """
+    """The tuning problem of a kernel."""
     if name not in names():
         raise InputError(f"kernel={name!r}: one of {', '.join(names())} is needed")
     return _problems()[name]

@@ -306,18 +306,13 @@ _CCM_SHOWN = (0, 1, 16)
 
 
 class CcmProblem(OneWayProblem):
-    """Two series from each other, from random parts of the library.
-
-    Attributes
-    ----------
-    shares : (float, float)
-        Smallest and largest sub-library, as shares of all rows.
-    """
+    """Two series from each other, from random parts of the library."""
 
     # Weights are exponentials, which vectors may round otherwise than scalars.
     tolerance = (0.0, 2e-5)
     rapid = ({"E": 3},)
     exhaustive: Sequence[Mapping[str, Any]] = ({"E": 3, "dtype": "float64"},)
+    # (float, float). Smallest and largest sub-library, as shares of all rows.
     shares: ClassVar[tuple[float, float]]
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:

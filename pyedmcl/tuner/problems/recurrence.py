@@ -34,28 +34,18 @@ OTHER_METRICS = tuple(
 
 
 class RecurrenceProblem(TuningProblem):
-    """What the kernels share.
+    """What the kernels share."""
 
-    Attributes
-    ----------
-    common : mapping
-        The specialisation of the most common problem.
-    refused : tuple of str
-        Parts of a specialisation that no case has.
-    unit : str
-        What the size of a case counts.
-    least : int
-        Smallest size of a case that is a part of the common one.
-    theiler : int
-    gaps : bool
-        Whether the series that are verified have gaps.
-    """
-
+    # The specialisation of the most common problem.
     common: ClassVar[Mapping[str, Any]]
+    # Parts of a specialisation that no case has.
     refused: ClassVar[tuple[str, ...]] = ("embedded", "corridor", "per_column", "second_partner")
+    # What the size of a case counts.
     unit: ClassVar[str] = "points"
+    # Smallest size of a case that is a part of the common one.
     least: ClassVar[int] = 1
     theiler: ClassVar[int] = 1
+    # Whether the series that are verified have gaps.
     gaps: ClassVar[bool] = True
 
     @abstractmethod
@@ -245,15 +235,7 @@ class ImageProblem(RecurrenceProblem, OneWayProblem):
 
 
 class MatrixProblem(RecurrenceProblem, OneWayProblem):
-    """Kernels that compare distances in the widest numbers of the device.
-
-    Attributes
-    ----------
-    common_size : (int, int)
-        On devices without and with scalar work-items.
-    shapes : sequence of int
-        Points of what is verified.
-    """
+    """Kernels that compare distances in the widest numbers of the device."""
 
     common: ClassVar[Mapping[str, Any]] = {
         "m": 5, "step": 3, "stride": 1, "metric": "euclidean", "dtype": "float64",
@@ -262,7 +244,9 @@ class MatrixProblem(RecurrenceProblem, OneWayProblem):
     normal = ({"m": 1}, {"m": 20})
     exhaustive = OTHER_METRICS
     refused = ()
+    # (int, int). On devices without and with scalar work-items.
     common_size: ClassVar[tuple[int, int]]
+    # Points of what is verified.
     shapes: ClassVar[Sequence[int]]
 
     def size(self, info: DeviceInfo, sizes: Mapping[str, int] | None = None) -> int:

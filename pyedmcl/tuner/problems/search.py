@@ -201,7 +201,6 @@ def small_searches(front: int, dtype: str, own: bool) -> list[SmallSearch]:
     ----------
     front : int
         Steps that the oldest lag reaches back.
-    dtype : str
     own : bool
         Whether the series asks among its own rows, less an exclusion radius; else mostly another one asks.
     """

@@ -31,17 +31,12 @@ _ROUNDING = {"float32": 2e-6, "float64": 1e-12}
 
 
 class SmapProblem(OneWayProblem):
-    """Local fits around every row of a library of delays.
-
-    Attributes
-    ----------
-    share_from : int or None
-        Regressors from which sums are shared by a group, where the kernel belongs to one layout of them.
-    """
+    """Local fits around every row of a library of delays."""
 
     # Weights are exponentials of float32, which vectors may round otherwise than scalars, and sums are split.
     tolerance = (1e-4, 1e-4)
     rapid: Sequence[Mapping[str, Any]] = ({"E": 3},)
+    # Regressors from which sums are shared by a group, where the kernel belongs to one layout of them.
     share_from: ClassVar[int | None] = None
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
