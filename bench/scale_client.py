@@ -66,12 +66,12 @@ def client_of(engine: str, workers: int) -> Iterator[Any]:
 @contextmanager
 def blocks_of(rows: int | None) -> Iterator[None]:
     """Blocks of ``rows`` series; as is usual for None."""
-    usual = maps.rows_of_a_block
-    maps.rows_of_a_block = usual if rows is None else lambda *_: rows
+    usual = maps.libraries_of_a_block
+    maps.libraries_of_a_block = usual if rows is None else lambda *_: rows
     try:
         yield
     finally:
-        maps.rows_of_a_block = usual
+        maps.libraries_of_a_block = usual
 
 
 def compare(options: Namespace, client: Any, rows: int | None) -> dict[str, Any]:
