@@ -30,7 +30,7 @@ import numpy as np
 import pyedmcl
 from pyedmcl.simulate import link_auc
 
-N, ROWS, STRENGTH = 12, 1500, 0.2
+N, ROWS, STRENGTH = 12, 2000, 0.2
 rng = np.random.default_rng(1)
 synapses = np.zeros((N, N), dtype=bool)  # synapses[i, j]: neuron i excites neuron j
 for j in range(N):
@@ -78,13 +78,14 @@ print(f"area under the ROC curve: {auc:.2f}")
 
 # %% [markdown]
 # ## Which skills are more than chance?
-# Bursts are slow, so that any two neurons resemble each other somewhat. Surrogates with
-# the same spectrum tell how much. How many are drawn is decided on the way: many for
-# pairs that are close to the limit, few for the others.
+# Bursts are slow and come in cycles, so that any two neurons resemble each other
+# somewhat. Surrogates with the same cycles and the same spectrum tell how much. How
+# many are drawn is decided on the way: many for pairs that are close to the limit, few
+# for the others.
 
 # %%
 test = pyedmcl.xmap_significance(
-    voltage, E=typical_E, surrogate="phase", seed=1, budget=500
+    voltage, E=typical_E, surrogate="auto", seed=1, budget=500
 )
 significant = test.significant(rate=0.05)
 print(f"{significant.sum()} of {N * (N - 1)} pairs are significant")

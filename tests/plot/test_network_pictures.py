@@ -106,7 +106,8 @@ def test_the_shell_places_networks(tmp_path):
     assert done.returncode == 0 and (tmp_path / "n.png").stat().st_size > 10_000, done.stderr
     for wrong in ("HVC", "A=neuron 0;B=neuron 0", "=neuron 0", "A="):
         done = inside("plot", tmp_path / "map.edm", "-o", tmp_path / "n.png", "--network", "--clusters", wrong)
-        assert done.returncode == 2 and "each once, are needed" in " ".join(done.stderr.split()), done.stderr
+        said = " ".join(done.stderr.replace("│", " ").split())
+        assert done.returncode == 2 and "each once, are needed" in said, done.stderr
 
 
 def test_a_network_without_a_link_has_no_colours_to_read():
