@@ -23,12 +23,12 @@ PAGES = {
     for path in sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in OUTSIDE)])
 }
 
-_BLOCK = re.compile(r"(?:^([^\n]+)\n)?^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"(?:^([^\n]+)\n)?^( *)```\{?([\w-]*)\}?\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _OUTPUT = re.compile(r"\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_RUN = re.compile(r"^ *\*Not run in the tests: \w.{10,}\.\*$")
 NONE_RUN = re.compile(r"^\*Commands of this page are not run in the tests: \w.{10,}\.\*$", re.MULTILINE)
 RUN = {"python", "bash", "sh"}
-SHOWN = {"json", "text"}  # what is shown and not meant to be run
+SHOWN = {"json", "text", "eval-rst"}  # what is shown and not meant to be run
 
 #: Pages whose code another test runs, and looks at what it gives.
 ELSEWHERE = {
