@@ -129,7 +129,7 @@ SCREENS = [(400, 844), (1400, 900)]
 
 #: Blocks of code whose text is wider than what is shown of it: their lines would be cut.
 CUT = "[...document.querySelectorAll('.bd-content div.highlight pre')].filter(\
-it => !it.closest('.cell_output, .highlight-text') && it.scrollWidth > it.clientWidth + 1).map(it => it.innerText)"
+it => !it.closest('.highlight-text') && it.scrollWidth > it.clientWidth + 1).map(it => it.innerText)"
 
 #: Words whose contrast with what lies behind them is below 4.5, and below 3 where they are large (WCAG 2, level AA).
 FAINT = """(() => {
