@@ -38,7 +38,7 @@ def test_shell_examples(tmp_path, one_device, monkeypatch):
     (tmp_path / "pyedmcl-demo").mkdir()
     from pyedmcl.simulate import coupled_maps
 
-    network = coupled_maps(n_series=12, n_steps=300)  # the demo's own series are more of the same
+    network = coupled_maps(n_steps=300)  # the demo's own series are more of the same
     rows = [network.names, *network.values.tolist()]
     (tmp_path / "pyedmcl-demo" / "series.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
     (tmp_path / "pyedmcl-demo" / "roessler.csv").write_text("\n".join(["x", *map(str, network.values[:, 0].tolist())]))
@@ -49,7 +49,7 @@ def test_shell_examples(tmp_path, one_device, monkeypatch):
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     for picture in ("network.png", "recurrence.png"):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
-    assert len((tmp_path / "pairs.csv").read_text().splitlines()) == 1 + 6
+    assert len((tmp_path / "pairs.csv").read_text().splitlines()) == 1 + 12
     assert (tmp_path / "map.zarr").is_dir()
 
 
