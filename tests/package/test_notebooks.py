@@ -16,8 +16,10 @@ NOTEBOOKS = sorted(FOLDER.glob("*.py"))
 
 
 def plankton(found):
-    assert [sorted(pair) for pair in found["found_names"]] == [["algae", "grazers"]]
-    assert found["weakest"] > found["strongest_other"] > 0.5
+    assert found["arrows"] == ["nutrients drive algae", "algae drive grazers"]
+    assert list(zip(found["indirect"]["cause"], found["indirect"]["effect"], strict=True)) == [("nutrients", "grazers")]
+    linked = found["table"][found["table"]["verdict"] != "none"]
+    assert "jellyfish" not in {*linked["cause"], *linked["effect"]} and found["shared"] > 0.1
 
 
 def neurons(found):
