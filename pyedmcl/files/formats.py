@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -81,16 +82,38 @@ def read_hdf5(path: Path, dataset: str | None, time_column: Any, what: str) -> T
     h5py = need("h5py", "reading HDF5")
     try:
         with h5py.File(path, "r") as file:
-            entries: dict[str, Entry] = {}
-
-            def note(name: str, item: Any) -> None:
-                if isinstance(item, h5py.Dataset) and item.shape is not None:
-                    entries[name] = Entry(tuple(item.shape), item.dtype.kind, partial(item.__getitem__, ()))
-
-            file.visititems(note)
+            entries = {
+                name: Entry(tuple(item.shape), item.dtype.kind, partial(item.__getitem__, ()))
+                for name, item in _own_datasets(file, what).items() if item.shape is not None
+            }  # fmt: skip
             return _read(entries, dataset, time_column, what)
     except OSError as error:
         raise InputError(f"{what}: cannot be read as HDF5 ({error})") from error
+
+
+def _own_datasets(file: Any, what: str) -> dict[str, Any]:
+    """The data sets of an HDF5 file; one that leads into other files is refused, before anything of them is opened."""
+    h5py = need("h5py", "reading HDF5")
+    found: dict[str, Any] = {}
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            found[name] = item
+            virtual = item.virtual_sources() if item.is_virtual else []
+            sources = [each.file_name for each in virtual if each.file_name != "."]  # "." is this file
+            sources += [each[0] for each in item.external or ()]
+        else:
+            links = [(key, item.get(key, getlink=True)) for key in item]
+            sources = [link.filename for _, link in links if isinstance(link, h5py.ExternalLink)]
+        if sources:
+            raise InputError(
+                f"{what}: /{name} lies in another file, {shown(sources[0])}, and a file that leads into others is not "
+                "read; copy the values into one file"
+            )
+
+    look("", file)
+    file.visititems(look)
+    return found
 
 
 def read_zarr(path: Path, dataset: str | None, time_column: Any, what: str) -> Table:
@@ -235,6 +258,7 @@ def read_netcdf(path: Path, dataset: str | None, time_column: Any, what: str) ->
     xarray = need("xarray", "reading NetCDF")
     if time_column is not None:
         raise InputError(f"{what}: time_column= is not used with NetCDF, whose first dimension is the time")
+    _require_own_hdf5(path, what)
     try:
         with xarray.open_dataset(path) as file:
             if dataset is not None and dataset not in file.data_vars:
@@ -244,6 +268,15 @@ def read_netcdf(path: Path, dataset: str | None, time_column: Any, what: str) ->
     except ValueError as error:  # of xarray, where no engine knows the file
         raise InputError(f"{what}: cannot be read as NetCDF ({error})") from error
     return replace(unpack(data, what), source=what)
+
+
+def _require_own_hdf5(path: Path, what: str) -> None:
+    """Refuse a NetCDF file of version 4, which is HDF5, that leads into other files."""
+    with open(path, "rb") as raw:
+        hdf5 = raw.read(8) == b"\x89HDF\r\n\x1a\n"
+    if hdf5:
+        with contextlib.suppress(OSError), need("h5py", "reading NetCDF").File(path, "r") as file:
+            _own_datasets(file, what)
 
 
 def write_netcdf(made: Callable[[], Any], path: str | os.PathLike[str]) -> Path:

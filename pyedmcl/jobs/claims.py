@@ -9,6 +9,7 @@ import os
 import random
 import re
 import secrets
+import signal
 import socket
 import stat
 import threading
@@ -42,6 +43,23 @@ GONE = "gone-"
 _LONGEST_LIFETIME = 86400.0
 #: Ids of this process's own members that are at work. A claim of this process by another one is of who was interrupted.
 LIVING: set[str] = set()
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C within the block is heard at its end, so that a file that was made is always known to its process."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *said: heard.append(said))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if heard:
+            before(*heard[0])
 
 
 def place() -> str:
@@ -339,24 +357,22 @@ class Member(Watch):
         """Claim ``name``. False where somebody holds it; a stale claim is left to :meth:`take_over`."""
         moment = time.monotonic()
         LIVING.add(self.me.id)
-        with self._explained():
+        with self._explained(), _uninterrupted():
             try:
                 descriptor = self._create(name)
             except FileExistsError:
                 return False
-            self._held[name] = -math.inf  # for who is interrupted here: it is given back if it is surely ours
             try:
                 # Without fsync: a claim need not outlive the machine.
                 durable.write_all(descriptor, memoryview(json.dumps(self._said | {"time": now()}).encode()))
             except BaseException:
                 with contextlib.suppress(OSError):
                     (self.folder / name).unlink()
-                self._held.pop(name, None)
                 raise
             finally:
                 os.close(descriptor)
-        with self._mutex:
-            self._held[name] = moment
+            with self._mutex:
+                self._held[name] = moment
         return True
 
     def _create(self, name: str) -> int:

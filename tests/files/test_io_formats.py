@@ -77,6 +77,56 @@ def test_values_names_and_time_as_kedm_keeps_them(tmp_path: Path, write: Any) ->
     assert other.names == ("x1",) and other.time is not None and other.time.tolist() == [0, 3, 6, 9]
 
 
+def _external_link(h5py: Any, file: Any, other: Path) -> None:
+    file["series/values"] = h5py.ExternalLink(str(other), "/values")
+
+
+def _virtual(h5py: Any, file: Any, other: Path) -> None:
+    layout = h5py.VirtualLayout((4, 3), "f4")
+    layout[:] = h5py.VirtualSource(str(other), "values", (4, 3))
+    file.create_virtual_dataset("values", layout)
+
+
+def _external_storage(h5py: Any, file: Any, other: Path) -> None:
+    file.create_dataset("deep/er/values", (4, 3), "f4", external=[(str(other), 0, h5py.h5f.UNLIMITED)])
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".nc", ".mat"])
+@pytest.mark.parametrize("lead", [_external_link, _virtual, _external_storage])
+def test_hdf5_that_leads_into_other_files_is_refused(tmp_path: Path, lead: Any, suffix: str) -> None:
+    """Nothing of the other file is opened, whichever way it is named and however deep."""
+    h5py = pytest.importorskip("h5py", reason="HDF5 files need h5py")
+    if suffix == ".nc":
+        pytest.importorskip("h5netcdf", reason="NetCDF files need h5netcdf")
+    secret = tmp_path / "secret.h5"
+    with h5py.File(secret, "w") as file:
+        file["values"] = VALUES
+    path = tmp_path / f"data{suffix}"
+    with h5py.File(path, "w", userblock_size=512 if suffix == ".mat" else 0) as file:
+        file["own"] = VALUES
+        lead(h5py, file, secret)
+    if suffix == ".mat":
+        with open(path, "r+b") as raw:
+            raw.write(b"MATLAB 7.3 MAT-file")
+    secret.chmod(0)
+    with pytest.raises(InputError, match=r"lies in another file, '.*secret.h5', and a file that leads"):
+        read_series(path)
+    if suffix != ".nc":
+        with pytest.raises(InputError, match="lies in another file"):
+            read_series(path, dataset="own")
+
+
+def test_hdf5_with_links_within_it_is_read(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="HDF5 files need h5py")
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file["a/values"] = VALUES
+        file["a/again"] = h5py.SoftLink("/a")  # a circle
+        layout = h5py.VirtualLayout((2, 3), "f4")
+        layout[:] = h5py.VirtualSource(".", "a/values", (4, 3))[::2]
+        file.create_virtual_dataset("half", layout)
+    np.testing.assert_array_equal(read_series(tmp_path / "data.h5", dataset="half").values, VALUES[::2])
+
+
 def test_single_two_dimensional_array_is_found(tmp_path: Path, write: Any) -> None:
     path = write(tmp_path / "data", {"rates": VALUES, "depth": np.arange(3.0)})
     np.testing.assert_array_equal(read_series(path).values, VALUES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -381,6 +382,26 @@ def test_who_is_interrupted_while_joining_leaves_the_folder_free(tmp_path, monke
         said = json.dumps(replace(another.me, id="gone").said())
         (tmp_path / FOLDER / f"{MEMBER}gone").write_text(said)
     require_alone(tmp_path)
+
+
+@pytest.mark.parametrize("after", ["open", "write"])
+def test_ctrl_c_while_a_claim_is_made_leaves_no_claim(tmp_path, monkeypatch, after):
+    """Also between making the file and writing who holds it, when nobody could tell whose it is."""
+    real = getattr(os, after)
+
+    def interrupted(*given, **named):
+        done = real(*given, **named)
+        signal.raise_signal(signal.SIGINT)
+        return done
+
+    with pytest.raises(KeyboardInterrupt), Member(tmp_path) as member:
+        member.enter()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, after, interrupted)
+            member.take("block-7")
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    require_alone(tmp_path)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_is_not_ours_among_claims_is_left_and_told(tmp_path):
