@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import decimal
 import functools
 import inspect
 import math
@@ -97,6 +99,16 @@ def choice(name: str, value: object, choices: Collection[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name}={shown(value)}: one of {', '.join(map(repr, choices))} is needed")
     return str(value)
+
+
+def place_of(name: str, value: object, values: Sequence[Any], said: str = "was not computed") -> int:
+    """Where a text or number stands among those that there are."""
+    if isinstance(value, (str, numbers.Number, np.bool_)):
+        for i, there in enumerate(values):
+            with contextlib.suppress(decimal.InvalidOperation):  # a NaN that signals
+                if there == value:
+                    return i
+    raise InputError(f"{name}={shown(value)} {said}; there are {', '.join(map(str, values))}")
 
 
 def several(name: str, value: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arguments import integer, real, room
 from .errors import InputError
 
 _TRANSIENT = 200  # steps run before the first one that is kept
@@ -91,11 +92,11 @@ def coupled_maps(
            [1, 1, 0, 1],
            [0, 0, 0, 0]])
     """
-    if n_series < 3 or n_steps < 1:
-        raise InputError(f"n_series={n_series}, n_steps={n_steps}: at least 3 series and 1 step are needed")
-    if not 0 <= strength <= 0.5 or noise < 0:
-        raise InputError(f"strength={strength}, noise={noise}: strength of 0 to 0.5 and noise of at least 0 are needed")
-    rng = np.random.default_rng(seed)
+    n_series, n_steps = integer("n_series", n_series, 3), integer("n_steps", n_steps, 1)
+    strength = real("strength", strength, "a number from 0 to 0.5", lambda value: 0 <= value <= 0.5)
+    noise = real("noise", noise, "a number from 0 to 10", lambda value: 0 <= value <= 10)
+    rng = np.random.default_rng(integer("seed", seed, 0))
+    values = room("n_series", (n_steps, n_series), np.float32)
     links = np.zeros((n_series, n_series), np.bool_)
     for j in range(n_series):
         others = np.delete(np.arange(n_series), j)
@@ -103,7 +104,6 @@ def coupled_maps(
     weights = links / links.sum(axis=0)
     growth = rng.uniform(3.65, 3.85, n_series)
     x = rng.uniform(0.2, 0.8, n_series)
-    values = np.empty((n_steps, n_series), np.float32)
     for step in range(_TRANSIENT + n_steps):
         x = x * (growth * (1 - x) - strength * (x @ weights)) * np.exp(noise * rng.standard_normal(n_series))
         x = np.clip(x, _FLOOR, 1 - _FLOOR)

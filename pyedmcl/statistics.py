@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import room
 from .errors import InputError, warn
 
 # P-values by counting: how many surrogates do as well as what was observed.
@@ -128,8 +129,9 @@ def _probabilities(p_values: Any) -> Doubles:
         raise InputError(f"{wrong}: {cause}") from cause
     if values.dtype.kind not in "fiuO":  # a complex one would lose a part without a word
         raise InputError(f"{wrong}, not {values.dtype.name}")
+    p: Doubles = room("p_values", values.shape)
     try:
-        p: Doubles = np.ma.filled(values.astype(np.float64), np.nan)
+        p[...] = np.ma.filled(values.astype(np.float64), np.nan)
     except (TypeError, ValueError, OverflowError) as cause:
         raise InputError(f"{wrong}: {cause}") from cause
     outside = p[(p < 0) | (p > 1)]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import real
+from ..arguments import boolean, place_of, real, several
 from ..errors import InputError, need, pandas_for
 from ..results.edges import Graph, graph_of
 from ..results.result import Label, Result, common, labelled
@@ -88,9 +88,8 @@ class CcmResult(Result):
 
     def quantiles(self, q: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> NDArray[np.float64]:
         """Quantiles (2, n_sizes, len(q)) of the skill; NaN where no sample has one."""
-        shares = np.asarray(q, np.float64)
-        if shares.ndim != 1 or not ((shares >= 0) & (shares <= 1)).all():
-            raise InputError(f"q={q!r}: a sequence of numbers from 0 to 1 is needed")
+        wanted = "a number from 0 to 1, or several,"
+        shares = np.array([real("q", share, wanted, lambda value: 0 <= value <= 1) for share in several("q", q)])
         out = np.full((*self.rho.shape[:2], len(shares)), np.nan)
         for place in np.ndindex(*self.rho.shape[:2]):
             finite = self.rho[place][np.isfinite(self.rho[place])]
@@ -118,7 +117,7 @@ class CcmResult(Result):
 
         With ``samples`` a row for each sample.
         """
-        pandas = pandas_for("to_frame()")
+        pandas, samples = pandas_for("to_frame()"), boolean("samples", samples)
         frames = []
         spread = self.quantiles((0.05, 0.25, 0.5, 0.75, 0.95))
         for d, (library, target) in enumerate(self.links):
@@ -364,10 +363,7 @@ class CcmMatrixResult(Graph, Result):
 
     def at(self, size: int) -> Any:
         """Matrix of a library size. Raises InputError for one that was not computed."""
-        places = np.flatnonzero(self.lib_sizes == size)
-        if not len(places):
-            raise InputError(f"size={size!r} is none of those computed: {', '.join(map(str, self.lib_sizes))}")
-        return self.matrices[int(places[0])]
+        return self.matrices[place_of("size", size, self.lib_sizes.tolist())]
 
     @property
     def rho(self) -> Doubles:

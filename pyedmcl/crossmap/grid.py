@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import real
+from ..arguments import place_of, real
 from ..atomic_files import path_of
 from ..device.info import DeviceInfo
 from ..device.select import DeviceNames
@@ -208,10 +208,7 @@ class XmapGrid(Result):
         """The part at some values, as ``sel(E=3, tau=2)``: axes that are named are gone."""
         index: list[Any] = [slice(None)] * len(self.axes)
         for name, value in values.items():
-            place = self._place(name)
-            if value not in self.axes[name]:
-                raise InputError(f"{name}={shown(value)} is not on the grid; there are {self._listed(name)}")
-            index[place] = self.axes[name].index(value)
+            index[self._place(name)] = place_of(name, value, self.axes[name], "is not on the grid")
         rest = {name: labels for name, labels in self.axes.items() if name not in values}
         if isinstance(self.rho, np.ndarray):
             rho: Any = self.rho[tuple(index)]
@@ -267,13 +264,10 @@ class XmapGrid(Result):
         return [np.concatenate(each, axis=-2) for each in zip(*parts, strict=True)]
 
     def _place(self, axis: str) -> int:
-        if axis not in self.axes:
+        if not isinstance(axis, str) or axis not in self.axes:
             names = ", ".join(self.axes) or "none"
             raise InputError(f"there is no axis {shown(axis)}: axes of this grid are {names}")
         return list(self.axes).index(axis)
-
-    def _listed(self, axis: str) -> str:
-        return ", ".join(map(str, self.axes[axis]))
 
     def to_xarray(self) -> Any:
         """An xarray.DataArray with the axes' names and values, "library" and "target", or those of a field."""

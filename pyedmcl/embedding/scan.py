@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import MOST_STEPS, real, room, several
+from ..arguments import MOST_STEPS, place_of, real, room, several
 from ..device.select import DeviceNames
 from ..errors import InputError, pandas_for, shown
 from ..jobs.blocks import Arrays, Block, BlockResult, Report, cut, series_of_a_block
@@ -160,10 +160,8 @@ class EmbeddingScan(Result):
         for axis, (name, value) in enumerate((("E", E), ("tau", tau), ("Tp", Tp)), len(self.axes) - 3):
             values = getattr(self, name)
             if value is not None:
-                if value not in values:
-                    raise InputError(f"{name}={shown(value)} was not scanned; there are {', '.join(map(str, values))}")
-                rho = np.take(rho, [values.index(value)], axis=axis)
-                values = (value,)
+                place = place_of(name, value, values, "was not scanned")
+                rho, values = np.take(rho, [place], axis=axis), (values[place],)
             chosen[name] = values
         return replace(self, rho=rho, E=chosen["E"], tau=chosen["tau"], Tp=chosen["Tp"])
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import place_of
 from ..device.select import DeviceNames
 from ..engines.smap import Fits, LocalFits
 from ..engines.smap_device import Library
@@ -388,12 +389,9 @@ class SmapResult(Result):
     def at(self, theta: float) -> SmapResult:
         """The part of a sweep that belongs to one theta. Raises InputError for one that was not computed."""
         thetas = np.atleast_1d(self.theta)
-        places = np.flatnonzero(thetas == theta)
-        if not len(places):
-            raise InputError(f"theta={theta!r} is none of those computed: {', '.join(f'{v:g}' for v in thetas)}")
+        s = place_of("theta", theta, thetas.tolist())
         if np.ndim(self.theta) == 0:
             return self
-        s = int(places[0])
         sizes = None if self.singular_values is None else self.singular_values[s]
         return replace(
             self, theta=float(thetas[s]), predicted=self.predicted[s], variance=self.variance[s],

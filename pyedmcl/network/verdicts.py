@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import choice, several
 from ..errors import InputError, need, pandas_for, shown
 from ..results.edges import Graph, graph_of
 from ..results.result import Label, Result, labelled
@@ -608,12 +609,11 @@ class CausalNetwork(Graph, Result):
         )  # fmt: skip
 
     def _verdicts(self, verdicts: Collection[str] | None) -> set[str]:
-        chosen = set(_ORDER) if verdicts is None else {verdicts} if isinstance(verdicts, str) else set(verdicts)
-        if not chosen <= set(MEANINGS):
-            raise InputError(f"verdicts={shown(verdicts)}: some of {', '.join(map(repr, _ORDER))} are needed")
-        return chosen
+        return set(_ORDER) if verdicts is None else {
+            choice("verdicts", verdict, _ORDER) for verdict in several("verdicts", verdicts)
+        }
 
     def _number(self, name: str, what: str) -> int:
-        if name not in self.names:
+        if not isinstance(name, str) or name not in self.names:
             raise InputError(f"{what}={shown(name)}: there is no such series; there are {', '.join(self.names)}")
         return self.names.index(name)

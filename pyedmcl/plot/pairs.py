@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import boolean, many
+from ..arguments import boolean, choice, many
 from ..errors import InputError, need, shown
 from ..launch.progress import report_progress
 from ..results.edges import Strongest, between_series, blank_itself, own_targets
@@ -592,8 +592,7 @@ def _network(
     held: _Links, names: Sequence[str], path: str | os.PathLike[str] | None, title: Any, dpi: int, layout: Any,
     clusters: Any,
 ) -> Any:  # fmt: skip
-    if layout not in LAYOUTS:
-        raise InputError(f"layout={shown(layout)}: one of {', '.join(map(repr, LAYOUTS))} is needed")
+    layout = choice("layout", layout, LAYOUTS)
     links, strength = held.sorted()
     n = len(names)
     drawn = np.arange(n) if n <= _NODES else np.unique(links)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import several
 from ..errors import InputError
 from .figure import colours, finished, new_figure, short_dates
 
@@ -208,7 +209,8 @@ def measure_curves(
     -------
     matplotlib.figure.Figure
     """
-    if isinstance(names, str) or not len(names):
+    names = several("names", names)
+    if not names:
         raise InputError(f"names={names!r}: a list of measures is needed, such as ['RR', 'DET']")
     values = [np.asarray(table.measure(name), np.float64) for name in names]
     labels = list(table.labels)

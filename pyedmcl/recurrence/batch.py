@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice, column_names, integer, several, some
+from ..arguments import boolean, choice, column_names, integer, several, some
 from ..call import noticed
 from ..errors import InputError, ReadingWarning, RecurrenceWarning, need, shown, warn
 from ..jobs.runner import ListSink, public_function
@@ -25,7 +25,7 @@ from . import arguments, remarks, rqa
 from .arguments import SEARCHED, Convention, Spread, metric_named, minimum, required, scaled, spread_in
 from .batch_counts import BatchCounts, Ints, MeasuresOfMany
 from .batch_problem import BatchProblem, Side, near_one, side_of
-from .measures import MEASURE_LABELS, SHORT_NAMES, RecurrenceResult
+from .measures import MEASURE_LABELS, SHORT_NAMES, RecurrenceResult, long_name
 from .points import Embedding, coded, embedding_of, points_of
 from .problem import RqaProblem
 from .rqa import Device, Options, Progress
@@ -307,11 +307,7 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
 
     def measure(self, name: str) -> NDArray[Any]:
         """One measure (short or long name) of all rows as an array."""
-        long = SHORT_NAMES.get(name, name) if isinstance(name, str) else name
-        if long not in SHORT_NAMES.values():
-            raise InputError(
-                f"measure {shown(name)} is not known; choose one of {', '.join(SHORT_NAMES)} or a long name"
-            )
+        long = long_name(name)
         of_long = self._measures.measure(long)
         if of_long is None:
             return np.array([result[long] for result in self])
@@ -359,7 +355,7 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
 
     def to_dict(self, *, short: bool = False) -> dict[str, list[Any]]:
         """Lists of labels, radii as asked for and as used (in the unit of the data), and all measures."""
-        times = self.asked.shape[1]
+        times, short = self.asked.shape[1], boolean("short", short)
         out = {name: [value for value in values for _ in range(times)] for name, values in self.labels.items()}
         out["radius"] = [self._wanted(series, radius) for series in range(len(self.x)) for radius in range(times)]
         used = self.used.reshape(len(self), -1)

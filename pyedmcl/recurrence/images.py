@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import real
 from ..atomic_files import path_of
 from ..errors import InputError, shown
 from ..jobs.runner import arrays_of, public_function, runner_at
@@ -274,18 +275,14 @@ def _black(black: float | None, density: NDArray[np.float64]) -> float:
         from ..plot.recurrence import darkest
 
         return darkest(density)
-    if not 0 < black <= 1:
-        raise InputError(f"black={black!r}: the density to draw black is needed, above 0 and at most 1")
-    return float(black)
+    return real("black", black, "the density to draw black, above 0 and at most 1,", lambda share: 0 < share <= 1)
 
 
 def _white(white: float | None, means: NDArray[np.float64]) -> float:
     if white is None:
         finite = means[np.isfinite(means)]
         return (float(np.percentile(finite, _FAR)) if finite.size else 0.0) or 1.0
-    if not 0 < white < np.inf:
-        raise InputError(f"white={white!r}: the distance to draw white is needed, a positive number")
-    return float(white)
+    return real("white", white, "the distance to draw white, a positive number,", lambda length: 0 < length < np.inf)
 
 
 def _title(radius: Any) -> str | None:

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import integer
-from ..errors import InputError, need, pandas_for
+from ..arguments import boolean, integer
+from ..errors import InputError, need, pandas_for, shown
 from ..results.result import Label, Result, brief
 from ..results.result import labelled as labelled_array
 from . import counts as formulas
@@ -56,6 +56,14 @@ def _short(name: str, unit: str = "1") -> Callable[[Callable[[Any], N]], Callabl
 def short_name(long: str) -> str:
     """The short name of a measure."""
     return next(short for short, name in SHORT_NAMES.items() if name == long)
+
+
+def long_name(name: str) -> str:
+    """The long name of a measure, by either of its names."""
+    known = isinstance(name, str) and (name in SHORT_NAMES or name in SHORT_NAMES.values())
+    if not known:
+        raise InputError(f"measure {shown(name)} is not known; choose one of {', '.join(SHORT_NAMES)} or a long name")
+    return SHORT_NAMES.get(name, name)
 
 
 class Measures(CountedMatrix):
@@ -426,7 +434,8 @@ class RecurrenceResult(Measures, Result):
 
     def to_dict(self, *, short: bool = False) -> dict[str, Any]:
         """All measures as plain numbers, by their long (or ``short``) names."""
-        return {s if short else long: getattr(self, long) for s, long in SHORT_NAMES.items()}
+        chosen = boolean("short", short)
+        return {s if chosen else long: getattr(self, long) for s, long in SHORT_NAMES.items()}
 
     column_labels: ClassVar = MEASURE_LABELS
 
@@ -516,9 +525,8 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
 
     def measure(self, name: str) -> NDArray[Any]:
         """One measure (short or long name) of all matrices as an array."""
-        if name not in SHORT_NAMES and name not in SHORT_NAMES.values():
-            raise InputError(f"measure {name!r} is not known; choose one of {', '.join(SHORT_NAMES)} or a long name")
-        return np.array([result[name] for result in self.results])
+        long = long_name(name)
+        return np.array([result[long] for result in self.results])
 
     def with_minimum(
         self, *, lmin: int | None = None, vmin: int | None = None, wmin: int | None = None
@@ -530,7 +538,7 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     def to_dict(self, *, short: bool = False) -> dict[str, list[Any]]:
         """Lists of the labels and of all measures."""
         rows = [result.to_dict(short=short) for result in self.results]
-        names = SHORT_NAMES if short else SHORT_NAMES.values()
+        names = SHORT_NAMES if boolean("short", short) else SHORT_NAMES.values()
         return {self.label: list(self.labels), **{name: [row[name] for row in rows] for name in names}}
 
     def to_frame(self) -> Any:

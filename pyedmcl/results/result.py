@@ -59,7 +59,8 @@ class Style:
                 raise InputError(f"dpi={shown(self.dpi)}: dots per inch are needed, 10 to 2400")
         if self.title is not None and not isinstance(self.title, str):
             raise InputError(f"title={shown(self.title)}: a text is needed")
-        named = self.units.items() if isinstance(self.units, Mapping) else [("", self.units or "")]
+        units = "" if self.units is None else self.units
+        named = units.items() if isinstance(units, Mapping) else [("", units)]
         if not all(isinstance(part, str) for pair in named for part in pair):
             raise InputError(f"units={shown(self.units)}: a text such as 'degC' is needed, or one for each name")
 

@@ -52,6 +52,8 @@ def _number(value: object, row: int) -> float:
             return float(value)
         except OverflowError:
             raise NotNumericError(f"has a number too large for float64 in row {row}") from None
+        except ValueError:  # a NaN of Decimal that signals
+            return math.nan
     raise NotNumericError(f"is not numeric: row {row} holds {value!r}")
 
 

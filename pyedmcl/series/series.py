@@ -28,6 +28,8 @@ from .number_forms import (
     NumberColumn,
     cells_of,
     float_type,
+    is_missing,
+    is_missing_cell,
     is_spreadsheet_error,
     like_number,
     limits_and_words,
@@ -50,6 +52,7 @@ from .times import TimeChoice, choose_time, counters, is_time_name, moments_of, 
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
 _SCALES = 10.0  # times as wide as another coordinate of a state
+_ROUNDED_OFF = 1e-6  # share of the range of a series that rounding may take
 _LARGEST = 2.0**1020  # distances and sums of some values are numbers still
 
 
@@ -292,6 +295,7 @@ def series_of(
         text = unread(moments, " + ".join(time_names) or "the index", table.where)
         told += [f"{what}: {said}" for said in (text, moments.note) if said]
     told += _doubts(series, table, kept, what)
+    told += _lost_digits(series, table, picked, what)
     reading = Reading(
         table.source or type(values).__name__, table.n_steps, len(table.labels), names,
         "" if moments is None else time_in_words(time_names, moments.form, moments.values), table.layout,
@@ -338,6 +342,30 @@ def _doubts(series: Series, table: Table, kept: Sequence[int], what: str) -> lis
         if said:
             told.append(f"{what}: {said}: if each row is a series, give {transpose}")
     return told + [f"{what}: {name!r}: {text}" for name, text in gap_codes(series.values, series.names, series.extent)]
+
+
+def _lost_digits(series: Series, table: Table, picked: Sequence[int], what: str) -> list[str]:
+    """A sentence on series that vary in the last digits of float64 only, such as long integers."""
+    low, high, _ = bounds(series.values, series.extent)
+    step = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(np.float64))
+    lost = [
+        series.names[j] for j in np.flatnonzero(step > _ROUNDED_OFF * (high - low)).tolist()
+        if high[j] > low[j] or (step[j] >= 2 and _differ(table.column(picked[j])))
+    ]  # fmt: skip
+    if not lost:
+        return []
+    return [
+        f"{what}: {some(lost)} {'varies' if len(lost) == 1 else 'vary'} in the last digits that float64 holds, or "
+        "beyond them: subtract a constant, such as the first value, before the values are made float64"
+    ]
+
+
+def _differ(column: Any) -> bool:
+    """Whether numbers that became one and the same were given as several."""
+    if isinstance(column, Cells):
+        given: Sequence[Any] = () if column.all_texts is None else column.all_texts()
+        return len({text for text in given if not is_missing_cell(text)}) > 1
+    return len({str(value) for value in column.tolist() if not is_missing(value)}) > 1
 
 
 def _numbers_of(

@@ -239,6 +239,9 @@ def of_array(values: Array, what: str, labels: Sequence[object] | None = None, t
         if values.ndim != 1:
             raise InputError(f"{what}: a structured array must have one dimension, this one has {values.ndim}")
         fields = values.dtype.names
+        for field in fields:
+            if values[field].ndim != 1:
+                raise InputError(f"{what}: the field {field!r} holds arrays; a field for each series is needed")
         return Table(tuple(fields), len(values), lambda i: values[fields[i]], time=time)
     if values.ndim == 1:
         values = values[:, np.newaxis]

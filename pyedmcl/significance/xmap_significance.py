@@ -479,8 +479,9 @@ class XmapSignificance(Graph, Result):
         """
         from ..plot import heat_map
 
+        marks = self.significant(rate)
         title = f"* significant at a false discovery rate of {rate:g} ({self.method} surrogates, up to {self.n:,})"
-        return heat_map(self.rho, self.names, path, title=title, marks=self.significant(rate), cluster=cluster)
+        return heat_map(self.rho, self.names, path, title=title, marks=marks, cluster=cluster)
 
     def plot_network(
         self, path: str | None = None, rate: float = 0.05, *, top: int = 40, layout: str = "circle",
@@ -492,9 +493,10 @@ class XmapSignificance(Graph, Result):
         """
         from ..plot.pairs import causal_network
 
+        keep = self.significant(rate)
         title = f"significant at a false discovery rate of {rate:g}"
         return causal_network(
-            self.rho, self.names, path, keep=self.significant(rate), top=top, title=title, layout=layout,
+            self.rho, self.names, path, keep=keep, top=top, title=title, layout=layout,
             clusters=clusters,
         )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from decimal import Decimal
 from functools import partial
 
 import numpy as np
@@ -9,8 +11,9 @@ import pytest
 
 import pyedmcl
 from pyedmcl import arguments
-from pyedmcl.errors import InputError
+from pyedmcl.errors import InputError, PyedmclError
 from pyedmcl.files import read_series
+from pyedmcl.simulate import coupled_maps
 
 X, Y = np.random.default_rng(0).random((2, 40))
 TABLE = np.column_stack([X, Y, X * Y])
@@ -62,6 +65,12 @@ WRONG = {
     "join": (partial(pyedmcl.xmap, TABLE, E=2, join=True), partial(pyedmcl.xmap, TABLE, E=2, out="x", join=1)),
     "part": (partial(pyedmcl.xmap, TABLE, E=2, out="x", part="3/2"),
              partial(pyedmcl.ccm_matrix, TABLE, E=2, out="x", part=X)),
+    "n_series": (partial(coupled_maps, "a"), partial(coupled_maps, 3.5), partial(coupled_maps, 10**12)),
+    "noise": (partial(coupled_maps, noise=np.nan), partial(coupled_maps, noise="a")),
+    "seed": (partial(coupled_maps, seed=-1), partial(coupled_maps, seed="a")),
+    "p_values": (partial(pyedmcl.false_discovery, np.broadcast_to(0.5, 10**11)),),
+    "x": (partial(pyedmcl.knn, np.zeros(40, [("x", "f8", 3)]), E=2),
+          partial(pyedmcl.rqa, np.zeros(40, [("x", "f8", 3)]), radius=1)),
     "strict": (partial(pyedmcl.recurrence_network, X, radius=0.1, strict=X),),
     "exclude_target": (partial(pyedmcl.multiview, TABLE, 0, D=2, exclude_target=1),),
     "singular_values": (partial(pyedmcl.smap, X, E=2, singular_values="yes"),),
@@ -141,3 +150,58 @@ def test_pictures_do_not_make_folders(tmp_path):
         with pytest.raises(InputError):
             result.plot(path)
     assert list(tmp_path.iterdir()) == []
+
+
+#: A result of each class that has methods with arguments.
+RESULTS = {
+    "xmap": partial(pyedmcl.xmap, TABLE, E=2),
+    "keep": partial(pyedmcl.xmap, TABLE, E=2, keep="top:1"),
+    "xmap_grid": partial(pyedmcl.xmap_grid, TABLE, E=[1, 2]),
+    "xmap windows": partial(pyedmcl.xmap, TABLE, E=2, windows=(20, 10)),
+    "ccm": partial(pyedmcl.ccm, X, Y, E=2, sample=3, lib_sizes=[10, 30], seed=1),
+    "ccm_lagged": partial(pyedmcl.ccm_lagged, X, Y, E=2, Tp=[-1, 0, 1]),
+    "ccm_matrix": partial(pyedmcl.ccm_matrix, TABLE, E=2, sample=2, lib_sizes=[10, 20, 30], seed=1),
+    "xmap_significance": partial(pyedmcl.xmap_significance, TABLE, E=2, n=19, seed=1),
+    "causal_network": partial(pyedmcl.causal_network, TABLE, E=2, n=19, lags=[-1, 0, 1], seed=1),
+    "smap": partial(pyedmcl.smap, X, E=2, theta=[0, 1]),
+    "embedding_scan": partial(pyedmcl.embedding_scan, X, E=[1, 2], tau=[1, 2]),
+    "mutual_information": partial(pyedmcl.mutual_information, X, lags=5),
+    "false_neighbors": partial(pyedmcl.false_neighbors, X, E_max=2),
+    "rqa": partial(pyedmcl.rqa, X, radius=0.2),
+    "rqa radii": partial(pyedmcl.rqa, X, radius=[0.1, 0.2]),
+    "rqa_batch": partial(pyedmcl.rqa_batch, TABLE.T, radius=0.2),
+    "recurrence_plot": partial(pyedmcl.recurrence_plot, X, radius=0.2),
+    "distance_plot": partial(pyedmcl.distance_plot, X),
+    "recurrence_network": partial(pyedmcl.recurrence_network, X, radius=0.2),
+}
+ODD = ("a", -1, HUGE, np.nan, b"x", object(), X, {}, (1, "b"), Decimal("sNaN"), True, len, 1j, "a\udc80", "a\0b")
+_SEQUENCE = {"count", "index"}  # of every sequence of Python
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", RESULTS)
+def test_methods_of_results_refuse_in_words(name, one_device, tmp_path, monkeypatch):
+    """Each argument of each method takes a value, or names what it needs in an error of ours."""
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="pictures need matplotlib; 'pyedmcl[plot]' brings it")
+    pytest.importorskip("pandas", reason="tables need pandas; pip install 'pyedmcl[io]' brings it")
+    monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
+    monkeypatch.chdir(tmp_path)
+    result = RESULTS[name]()
+    tried, foreign = 0, []
+    for method, function in inspect.getmembers(type(result), inspect.isfunction):
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        if method.startswith("_") or method in _SEQUENCE:
+            continue
+        needed = {each.name: "a.csv" for each in parameters if each.default is each.empty and each.kind < 2}
+        for parameter in (each for each in parameters if each.kind in (1, 3)):
+            for value in ODD:
+                tried += 1
+                try:
+                    getattr(result, method)(**needed | {parameter.name: value})
+                except PyedmclError:
+                    pass
+                except Exception as error:
+                    foreign.append(f"{method}({parameter.name}={value!r:.40}): {type(error).__name__}: {error}")
+                pyplot.close("all")
+    assert not foreign, "\n".join(foreign)
+    assert tried > 20

@@ -7,11 +7,13 @@ import json
 import subprocess
 import sys
 import tracemalloc
+import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
-from pyedmcl.errors import InputError, PyedmclWarning
+from pyedmcl.errors import InputError, PyedmclWarning, ReadingWarning
 from pyedmcl.series.series import Series, as_series, check_embedding, require_rows
 
 
@@ -355,3 +357,39 @@ def test_infinity_is_found_beside_gaps(bad: float, gap: bool) -> None:
         values[7, 1] = np.nan
     with pytest.raises(InputError, match="is infinite in row 2500"):
         as_series(values)
+
+
+_STEPS = np.random.default_rng(3).permutation(40)
+_LONG = {
+    "int64": np.array(2**60 + _STEPS),
+    "uint64": np.uint64(2**63) + _STEPS.astype(np.uint64),
+    "integers of Python": [2**70 + int(step) for step in _STEPS],
+    "Decimal": [Decimal(10) ** 25 + int(step) for step in _STEPS],
+    "longdouble": np.longdouble(1e20) + _STEPS,
+    "texts": [str(2**60 + int(step)) for step in _STEPS],
+    "floats far from zero": 1e13 + _STEPS / 40,
+    "floats whose differences are gone": np.full(40, 2.0**80) + _STEPS * 2.0**30,
+}
+
+
+@pytest.mark.parametrize("name", _LONG)
+@pytest.mark.parametrize("beside", [False, True])
+def test_digits_that_float64_does_not_hold_are_told(name, beside):
+    """Neighbours and skill would be those of rounded values, without a word."""
+    column = np.array(_LONG[name]) if isinstance(_LONG[name], np.ndarray) else np.array(_LONG[name], object)
+    data = {"a": column, "b": np.arange(40.0) ** 2} if beside else {"a": column}
+    with pytest.warns(ReadingWarning, match=r"'a' varies in the last digits that float64 holds, or beyond them"):
+        as_series(data)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([2**60] * 40), [Decimal("0.1")] * 40, np.full(40, 1e25), np.arange(40) * 2**60, 1e9 + _STEPS,
+        [Decimal(int(step)) / 7 for step in _STEPS], (1e6 + _STEPS / 40).astype("f4"), ["0.1"] * 39 + [""],
+    ],
+)  # fmt: skip
+def test_digits_that_are_held_are_not_told(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ReadingWarning)
+        as_series({"a": values if isinstance(values, np.ndarray) else np.array(values, object)})
