@@ -138,7 +138,7 @@ def smap_skill(
     rho = np.full((len(problem.lib_sizes), problem.sample), np.nan)
     for place, number, predicted in fitted(engine, pair, problem, direction):
         rows = np.isfinite(predicted) & np.isfinite(target)
-        rho[place, number] = skill(predicted[None, rows], target[rows])[0][0]
+        rho[place, number] = skill(predicted[None, rows], target[rows], direction.library.series.values)[0][0]
     return rho
 
 

@@ -289,7 +289,7 @@ class CcmMatrixEngine:
             alike = block.begin + np.flatnonzero(dim == E)
             for first in range(0, len(alike), step):
                 libraries = alike[first : first + step]
-                computed = libraries[:, None] != np.arange(n)
+                computed = (libraries[:, None] != np.arange(n)) & ~self._problem.data.stateless[libraries, None]
                 if self._problem.pairs is not None:
                     computed &= self._problem.pairs[libraries]
                 places, targets = np.nonzero(computed)

@@ -243,7 +243,7 @@ def pairs_in_groups(
         layout = of.layout(E=highest, tau=tau, Tp=ahead, exclusion_radius=fields["exclusion_radius"])
         laid, fields["exclusion_radius"] = layout.series(series), layout.exclusion_radius
         series, target_series = laid, laid if target_series is series else layout.series(target_series, "targets")
-    fields["data"] = Prepared(series, dtype)
+    fields["data"] = Prepared(series, dtype, libraries=True)
     if targets is not None:
         fields["targets"] = Prepared(target_series, dtype)
     return {**fields, "E": dims, "E_max": E_max if dims is None else None}, layout
@@ -256,7 +256,8 @@ def gap_patterns(problem: PairsProblem) -> tuple[NDArray[np.int_], dict[int, NDA
     numbers: dict[bytes, int] = {}
     for column in np.flatnonzero(gaps):
         mask = library_mask_of(values[:, column], problem.Tp)
-        assert mask is not None
+        if mask is None:  # a constant series, with which there is no correlation
+            continue
         patterns[column] = number = numbers.setdefault(mask.tobytes(), len(numbers) + 1)
         masks[number] = mask
     return patterns, masks

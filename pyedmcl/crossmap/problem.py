@@ -77,6 +77,7 @@ class MeasuredXmapEngine:
         """Have what is found of one choice of rows be put in its place."""
         p, record = self._problem, Record()
         libraries = p.data.series.values[:, block.begin : block.end]
+        libraries = np.where(p.data.stateless[block.begin : block.end], np.nan, libraries)
         targets, E = p.target_data.series.values, np.array(p.E, int)
         for dim in np.unique(E).tolist():
             columns = np.flatnonzero(dim == E)
@@ -408,13 +409,13 @@ def windows_side(side: Prepared, windows: Windows, block: Block) -> Prepared:
     values = windows.of(side.series.values, block.begin, block.end)
     starts = windows.starts[block.begin : block.end]
     names = tuple(f"{name} from row {start}" for start in starts for name in side.series.names)
-    return Prepared(Series(values, names), side.dtype)
+    return replace(side, series=Series(values, names))
 
 
 def part_of(side: Prepared, start: int, width: int) -> Prepared:
     """The series within one window."""
     values = np.ascontiguousarray(side.series.values[start : start + width])
-    return Prepared(Series(values, side.series.names), side.dtype)
+    return replace(side, series=Series(values, side.series.names))
 
 
 def window_dimensions(problem: PairsProblem, executor: Executor, side: Prepared, n: int) -> tuple[Dims, Record]:
@@ -445,4 +446,4 @@ def _one(side: Prepared, window: int, n: int) -> Prepared:
     width = side.series.n_series // n
     columns = slice(window * width, (window + 1) * width)
     values = np.ascontiguousarray(side.series.values[:, columns])
-    return Prepared(Series(values, side.series.names[columns]), side.dtype)
+    return replace(side, series=Series(values, side.series.names[columns]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +17,7 @@ from ..errors import InputError, pandas_for, shown
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..jobs.runner import ListSink, Runner, public_function
 from ..launch.progress import Progress
+from ..parallel import bounds
 from ..results.result import Result
 from ..search.choose import SearchRequest
 from ..search.plan import SearchProblem
@@ -68,6 +70,12 @@ class Projection:
     layout: Layout | None = None
     # (ndarray, ndarray) or None. Of the library, where it is known.
     extent: tuple[NDArray[Any], NDArray[Any]] | None = None
+
+    @property
+    def stateless(self) -> bool:
+        """Whether the library never changes: its predictions follow which rows are left out, and are no skill."""
+        low, high, _ = bounds(self.library, self.extent)
+        return bool((low == high).all())
 
     def entries(self) -> Entries:
         """Which predictions a result shows."""
@@ -209,7 +217,8 @@ def project_alike(
         return forecasts, Record.of(searcher)
     observed = np.array([one.observed for one in projections])
     shifted = np.array([mean - own.shift for mean, own in zip(means, predicted, strict=True)])
-    rho = arguments.pearson(shifted, observed, np.array([own.noise for own in predicted]))
+    noise = [math.inf if one.stateless else own.noise for one, own in zip(projections, predicted, strict=True)]
+    rho = arguments.pearson(shifted, observed, np.array(noise))
     wrong = arguments.errors_of_rows(np.array(means), observed)
     measured = zip(means, spreads, rho.tolist(), wrong, strict=True)
     return [Forecast(mean, spread, r, *off) for mean, spread, r, off in measured], Record.of(searcher)
@@ -218,7 +227,8 @@ def project_alike(
 def _measured(p: Projection, at: Doubles, spread: Doubles, shift: float, noise: float) -> Forecast:
     mae, rmse = arguments.errors(at, p.observed)
     # Predictions of a constant differ by rounding only, which is no skill; an offset of the data is no part of it.
-    return Forecast(at, spread, float(arguments.pearson(at - shift, p.observed, noise)), mae, rmse)
+    rho = math.nan if p.stateless else float(arguments.pearson(at - shift, p.observed, noise))
+    return Forecast(at, spread, rho, mae, rmse)
 
 
 def project(

@@ -383,4 +383,4 @@ def predict_nonlinear(
     record = runner.run(problem, sink)
     ((regression, fits),) = sink.results()
     used = runner.provenance(problem.kernels, record, solver=chosen.described)
-    return NonlinearResult(thetas, *skill(fits.predicted, regression.observed), regression.E, used)
+    return NonlinearResult(thetas, *skill(fits.predicted, regression.observed, regression.library), regression.E, used)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -177,9 +178,11 @@ def fit_rows(engine: LocalFits, regression: Regression, thetas: Doubles, *, sing
     return replace(filled, redone=fits.redone)
 
 
-def skill(predicted: Doubles, observed: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-    """rho, mae and rmse (n_thetas,) of predictions (n_thetas, n)."""
+def skill(predicted: Doubles, observed: Doubles, states: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """rho, mae and rmse (n_thetas,) of predictions (n_thetas, n); rho is NaN where ``states`` are all the same."""
     noise = 8 * float(np.finfo(np.float64).eps) * float(np.abs(predicted[np.isfinite(predicted)]).max(initial=0.0))
+    if not np.ptp(states, axis=0).any():
+        noise = math.inf
     rho = arguments.pearson(predicted, np.broadcast_to(observed, predicted.shape), noise)
     errors = np.array([arguments.errors(one, observed) for one in predicted])
     return rho, errors[:, 0], errors[:, 1]
@@ -651,7 +654,7 @@ def smap(
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)
     ((regression, fits),) = sink.results()
-    rho, mae, rmse = skill(fits.predicted, regression.observed)
+    rho, mae, rmse = skill(fits.predicted, regression.observed, regression.library)
     several = np.ndim(theta) > 0
 
     def one(values: Any) -> Any:

@@ -17,6 +17,7 @@ from ..functions import BUDGET
 from ..jobs.blocks import Record, cut
 from ..jobs.runner import ArraySink, Runner, public_function
 from ..launch.progress import Progress
+from ..parallel import bounds
 from ..results.result import Label, Result, common, labelled
 from ..series.regular import require_same_rows
 from ..series.series import Series, as_series, build_series
@@ -103,7 +104,9 @@ def partial_skill(
         dim = int(E[link.effect])
         direct.append([first.add(link.effect, column, dim, link.Tp) for column in columns_of(link.cause)])
         between.append([first.add(link.effect, z, dim, Tp) for z, Tp, _ in link.steps])
-    estimates, record = predict_pairs(runner, values, targets, first.array(), series.options)
+    low, high, _ = bounds(values)
+    states = np.where(low == high, np.nan, values)  # a constant series tells of none
+    estimates, record = predict_pairs(runner, states, targets, first.array(), series.options)
     if series.there is not None:
         estimates[:, ~series.there] = np.nan
     used = sorted({place for places in between for place in places})

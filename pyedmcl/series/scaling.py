@@ -7,7 +7,7 @@ keeps squares from overflowing and marks of gaps far away from data. Most data n
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -261,11 +261,22 @@ class Prepared:
     dtype: str
     # Say nothing of outliers and levels, as of series that were drawn from others.
     quiet: bool = False
+    # States of these series estimate others: a series that never changes has no state, as if all of it were gaps.
+    libraries: bool = False
+
+    @cached_property
+    def stateless(self) -> NDArray[np.bool_]:
+        """Libraries (n_series,) that never change."""
+        low, high, _ = bounds(self.series.values, self.series.extent)
+        return np.asarray((low == high) & self.libraries)
 
     @cached_property
     def conditioned(self) -> Conditioned:
         """The series conditioned for ``dtype``: found once, and left out where the object is pickled."""
-        return condition(self.series.values, self.dtype, self.series.extent, quiet=self.quiet)
+        found = condition(self.series.values, self.dtype, self.series.extent, quiet=self.quiet)
+        if not self.stateless.any():
+            return found
+        return replace(found, values=np.where(self.stateless, np.nan, found.values), gaps=found.gaps | self.stateless)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prepared, (self.series, self.dtype, self.quiet)
+        return Prepared, (self.series, self.dtype, self.quiet, self.libraries)

@@ -579,7 +579,8 @@ def tell_scales(series: Series, what: str) -> None:
         return
     with np.errstate(invalid="ignore", over="ignore"):
         spread = np.nanstd(series.values.astype(np.float64), axis=0)
-    spread = np.where(np.isfinite(spread) & (spread > 0), spread, np.nan)
+    low, high, _ = bounds(series.values, series.extent)
+    spread = np.where(np.isfinite(spread) & (high > low), spread, np.nan)
     if np.isnan(spread).all():
         return
     wide, narrow = int(np.nanargmax(spread)), int(np.nanargmin(spread))

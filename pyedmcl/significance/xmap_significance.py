@@ -32,7 +32,6 @@ from ..results.result import Result, labelled
 from ..results.saved import save_result
 from ..results.tables import role_columns
 from ..series.fields import Grid
-from ..series.scaling import Prepared
 from ..series.series import Series
 from ..states import arguments
 from ..states.arguments import operations
@@ -273,7 +272,7 @@ class XmapSignificanceEngine:
         names = (*(series.names[i] for i in columns), *(f"{series.names[j]}~{i}" for j in targets for i in range(p.n)))
         E = np.array(p.E, int)
         dims = np.concatenate([E[columns], np.repeat(E[targets], p.n)])
-        together = replace(p, data=Prepared(Series(values, names), p.data.dtype, quiet=True), E=tuple(dims.tolist()))
+        together = replace(p, data=replace(p.data, series=Series(values, names), quiet=True), E=tuple(dims.tolist()))
         mapping = CrossMap(self._executor, replace(map_data(together), n_libraries=M))
         try:
             rho, record = mapping.skill(0, M).astype(np.float64), Record(mapping.parameters)

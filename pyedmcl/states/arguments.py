@@ -149,7 +149,8 @@ def target_values_of(series: Series, target: Any, quiet: bool = False) -> NDArra
         target_series = one_series(target, "target")
         require_same_rows(lib=series, target=target_series)
     if not quiet:
-        tell_constant(**{"lib" if target is None else "target": target_series})
+        state = {"lib": series} if len(series.constant) == series.n_series else {}
+        tell_constant(**state, **({} if target is None else {"target": target_series}))
     values: NDArray[np.float64] = target_series.values[:, 0].astype(np.float64)
     return values
 

@@ -329,6 +329,8 @@ def both_directions(
         library_mask &= ranges.finite_target(target.series.values[:, 0], Tp)
         if range_mask is not None:
             library_mask &= range_mask
+        if len(library.series.constant) == library.series.n_series:  # no state tells of a target, so it has no skill
+            target = replace(target, series=replace(target.series, values=target.series.values * 0))
         return Direction(library, target, number, knn or library.E + 1, library_mask, range_mask, tau)
 
     return direction(x, y, 0), direction(y, x, 1)
