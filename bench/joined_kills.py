@@ -74,7 +74,7 @@ def one_map(folder: Path, table: Path, expected: dict[str, bytes], options: argp
         time.sleep(0.02)
     said = log.read_text(errors="replace").splitlines()
     written = [line for line in said if line.startswith("block ")]
-    other = [line for line in said if not line.startswith("block ") and line != "complete"]
+    other = [line for line in said if not line.startswith(("block ", "complete", "  ")) and "Warning:" not in line]
     found = {
         "kills": kills,
         "seconds": time.monotonic() - begun,
@@ -83,7 +83,7 @@ def one_map(folder: Path, table: Path, expected: dict[str, bytes], options: argp
         "identical": chunks(out) == expected,
         "left_over": [str(path.name) for path in out.rglob(".pyedmcl-*")],
         "failed": sum(process.returncode != 0 for process in running),
-        "said": other[:5],
+        "said": other[-5:],
     }
     shutil.rmtree(out)
     return found

@@ -38,6 +38,8 @@ class Call:
     seed: int | None = None
     # Names of all arguments that the function has.
     parameters: tuple[str, ...] = ()
+    # What is said once, however often it is met.
+    told: set[str] = field(default_factory=set)
 
     def described(self) -> dict[str, Any]:
         """As plain data: what somebody else would need to make the same call."""
@@ -88,6 +90,16 @@ def noticed(what: str, describe: Callable[[], dict[str, Any]], nbytes: int = 0) 
     call = _call.get()
     if call is not None and what not in call.data:
         call.data[what] = describe if nbytes < _MANY_BYTES else meanwhile(describe)
+
+
+def said_first(remark: str) -> bool:
+    """Whether the call at work has not yet made a remark, which it makes once."""
+    call = _call.get()
+    if call is None:
+        return True
+    first = remark not in call.told
+    call.told.add(remark)
+    return first
 
 
 def noticed_seed(seed: int) -> None:

@@ -21,7 +21,7 @@ from .series.groups import Groups, take_groups
 from .series.reading import gap_codes, is_code
 from .series.regular import with_missing_rows
 from .series.scaling import near_one
-from .series.series import Series, as_series
+from .series.series import FEW_ROWS, Series, as_series
 from .series.tables import in_stretches
 from .states import arguments
 from .states.arguments import pearson, remarks_on_times_of, said_once
@@ -35,7 +35,7 @@ from .surrogates.surrogate import bridged, choose, explained, length, line, step
 
 Doubles = NDArray[np.float64]
 
-_FEW_ROWS, _ROWS_PER_E = 50, 30
+_ROWS_PER_E = 30
 _LEAST = 20  # rows without which nothing is looked for
 _SAME = 0.9999  # correlation of a series and its copy in another unit, rounded
 _LIKELY = 0.99  # the same with gaps filled, which is looked at first
@@ -104,7 +104,7 @@ def remarks_on_values(series: Series) -> list[Remark]:
 def remarks_on_size(series: Series, E_max: int) -> list[Remark]:
     """Whether there are rows enough for states of ``E_max`` dimensions, and not more series than rows."""
     n, remarks = series.n_steps, []
-    if n < _FEW_ROWS or n < _ROWS_PER_E * E_max:
+    if n < FEW_ROWS or n < _ROWS_PER_E * E_max:
         remarks.append(Remark(
             "few-rows", "",
             f"there are {n:,} rows: states must come near each other many times, for which {_ROWS_PER_E} rows for each "

@@ -695,7 +695,8 @@ def remark_on(series: Series) -> None:
     of_some = "" if few else f" (of {_MOST} of the {series.n_series:,} series, which were looked at)"
     kept = context.params.get("surrogate") in ("auto", "seasonal")  # the season is kept by what is asked for
     of_pairs = context.info_name in _PAIRS and not kept
-    of_size = remarks_on_size(series, 1) if purpose == "maps" else []
+    # Of few rows the function itself warns.
+    of_size = [one for one in remarks_on_size(series, 1) if purpose == "maps" and one.code != "few-rows"]
     for text in _lines([*of_size, *remarks], of_pairs, of_some):
         warn(text)
 

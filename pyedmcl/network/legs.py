@@ -492,9 +492,8 @@ def check_size(series: Series, fields: dict[str, Any], lags: Sequence[int]) -> N
             f"data: there are {series.n_steps} rows, and at least {_SHORTEST} are needed: states must come near each "
             "other several times before skill means anything"
         )
-    for remark in remarks_on_size(series, 1):
-        warn(remark.text.partition("; take")[0])
-    for remark in remarks_on_table(series):
+    of_size = [remark for remark in remarks_on_size(series, 1) if remark.code != "few-rows"]  # of which all tell
+    for remark in [*of_size, *remarks_on_table(series)]:
         warn(str(remark))
     highest, name = (fields["E_max"], "E_max") if fields["E"] is None else (max(fields["E"]), "E")
     for Tp in {min(lags, default=0), max(lags, default=0)}:

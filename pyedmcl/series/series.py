@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import MOST_STEPS, SHOWN, counts, integer, leaves_out, select, some
-from ..call import noticed, takes
+from ..call import noticed, said_first, takes
 from ..errors import ConstantSeriesWarning, InputError, ReadingWarning, warn
 from ..parallel import bounds, digested, extent
 from .arrays import Array
@@ -51,6 +51,7 @@ from .tables import (
 from .times import TimeChoice, choose_time, counters, is_time_name, moments_of, require_certain, unread
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
+FEW_ROWS = 50  # with fewer a skill says little
 _SCALES = 10.0  # times as wide as another coordinate of a state
 _ROUNDED_OFF = 1e-6  # share of the range of a series that rounding may take
 _LARGEST = 2.0**1020  # distances and sums of some values are numbers still
@@ -597,7 +598,7 @@ def tell_scales(series: Series, what: str) -> None:
 def require_rows(
     series: Series, *, E: int, tau: int, Tp: int, k: int, what: str = "data", name: str = "E"
 ) -> None:
-    """Refuse series too short to give each embedded row k neighbours.
+    """Refuse series too short to give each embedded row k neighbours, and warn of few rows.
 
     Rows t with (E-1)*tau <= t whose target t+Tp lies inside the series can serve as neighbours; k+1 of them are needed,
     since a row is not its own neighbour. ``name`` is the argument that gave E, for messages.
@@ -605,6 +606,11 @@ def require_rows(
     lost = max((E - 1) * tau + max(Tp, 0), -Tp)
     needed = lost + k + 1
     if series.n_steps >= needed:
+        if series.n_steps < FEW_ROWS and said_first("few rows"):
+            warn(
+                f"{what}: there are {series.n_steps} rows. States must come near each other many times: with fewer "
+                f"than {FEW_ROWS} rows a skill says little"
+            )
         return
     hint = "; time runs along the first axis: pass the transpose if your rows are series" if (
         series.n_series >= needed) else ""
