@@ -20,7 +20,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..series.date_forms import dates_of_texts, like_date
-from ..series.number_forms import is_missing_cell, is_spreadsheet_error, like_number, plain_number
+from ..series.number_forms import is_gap_word, is_missing_cell, is_spreadsheet_error, like_number, plain_number
 from ..series.reading import ReadingOptions
 from ..series.times import is_time_name, is_weak_name
 
@@ -298,7 +298,7 @@ def is_text(cell: str) -> bool:
     """Whether a cell is neither a number, a date, a gap nor a mark alone."""
     cell = cell.strip()
     return not (
-        is_missing_cell(cell) or like_number(cell) or is_spreadsheet_error(cell) or not _LETTER.search(cell)
+        is_missing_cell(cell) or like_number(cell) or is_gap_word(cell) or not _LETTER.search(cell)
         or cell[:1] in "<>" or (like_date(cell) and dates_of_texts([cell]) is not None)
     )  # fmt: skip
 

@@ -23,6 +23,7 @@ from .arrays import Array
 Ints = NDArray[np.int64]
 
 _FEW_BAD = 0.01  # share of cells that may be a slip of the pen in a column of dates
+_FIRST_YEAR = 1500  # of digits without marks, which end with the year
 _FIRST = 400  # cells that tell the patterns of a column
 _YY = " (two-digit years)"
 _PATTERNS = 4  # that a column may have, such as dates with and without an hour
@@ -164,7 +165,9 @@ def _parts_of_numbers(numbers: NDArray[np.float64]) -> Iterator[tuple[str, dict[
                 yield _digits(parts), _cut(whole, parts)
         if sizes <= {7, 8}:
             for parts in ("d2m2Y4", "m2d2Y4"):
-                yield _digits(parts), _cut(whole, parts)
+                cut = _cut(whole, parts)
+                if (cut["Y"] >= _FIRST_YEAR).all():
+                    yield _digits(parts), cut
         return
     hundredths, years = (np.rint((numbers - whole) * size).astype(np.int64) for size in (100, 10_000))
     if (np.abs((numbers - whole) * 100 - hundredths) < 1e-6).all() and len(np.unique(hundredths)) > 2:
@@ -493,7 +496,10 @@ def _compact(numbers: Ints, size: int) -> Iterator[tuple[str, dict[str, Ints]]]:
     """Meanings of numbers without marks between their parts."""
     for parts in ("Y4", "Y4m2", "Y4m2d2", "Y4j3", "Y4m2d2H2", "Y4m2d2H2M2", "Y4m2d2H2M2S2", "d2m2Y4", "m2d2Y4"):
         if sum(map(int, parts[1::2])) == size and size != 4:
-            yield _digits(parts), _cut(numbers, parts)
+            cut = _cut(numbers, parts)
+            # 20081003 is no day of the year 1003.
+            if not parts.endswith("Y4") or (cut["Y"] >= _FIRST_YEAR).all():
+                yield _digits(parts), cut
 
 
 def _assembled(parts: dict[str, Ints], _any_year: bool = False) -> Array | None:

@@ -72,6 +72,11 @@ _SPREADSHEET_ERRORS = frozenset({
     "#n/a", "#na", "#div/0!", "#num!", "#value!", "#ref!", "#name?", "#null!", "#nv", "#wert!", "#bezug!", "#zahl!",
     "#null", "#spill!", "#calc!", "#getting_data", "#error!",
 })  # fmt: skip
+# No data, not determined, not given; below the limit of detection or of quantification.
+_FIELD_WORDS = frozenset({
+    "nd", "n.d.", "n.d", "n.a.", "n.a", "no data", "nodata", "no_data", "missing", "k.a.", "bdl", "b.d.l.", "bld", "bql",
+    "blq", "bloq", "lod", "loq", "<lod", "<loq", "<dl", "<mdl", "<bdl", "<rl",
+})  # fmt: skip
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _DASHES, _SPACES = "\u2212\u2013\ufe63\uff0d", "\u00a0\u202f\u2009"  # minus signs that are no hyphens; fixed spaces
 _MINUS = str.maketrans({**dict.fromkeys(_DASHES, "-"), **dict.fromkeys(_SPACES, " "), "\u2019": "'", "\uff0b": "+"})
@@ -149,6 +154,11 @@ def is_missing_cell(cell: str) -> bool:
 def is_spreadsheet_error(cell: str) -> bool:
     """True for what a spreadsheet shows where a formula has no value, such as #DIV/0!."""
     return cell.strip().lower() in _SPREADSHEET_ERRORS
+
+
+def is_gap_word(cell: str) -> bool:
+    """True for a cell that is a gap among numbers, and told: a spreadsheet's error, or a word such as ND and BDL."""
+    return is_spreadsheet_error(cell) or cell.strip().lower() in _FIELD_WORDS
 
 
 def like_number(text: str) -> bool:
@@ -390,7 +400,7 @@ def _parsed(cells: Cells, options: NumberOptions, decimal: str, thousands: str) 
             continue
         if options.is_gap(text):
             continue
-        if is_spreadsheet_error(text):
+        if is_gap_word(text):
             gaps.setdefault(text, row)
             continue
         number = _number_forms_number(text, decimal, thousands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -63,7 +64,9 @@ def reading_options(
                         ("time_format", time_format)):  # fmt: skip
         if value is not None and (not isinstance(value, str) or not value):
             raise InputError(f"{name}={shown(value)}: a text is needed")
-    codes = several("missing", missing.split(",") if isinstance(missing, str) else missing)
+    if isinstance(missing, str):  # a code that holds a comma stands between quotes
+        missing = next(csv.reader([missing], skipinitialspace=True), [])
+    codes = several("missing", missing)
     if not all(isinstance(code, (str, int, float, np.integer, np.floating)) for code in codes):
         raise InputError(f"missing={shown(missing)}: texts or numbers that stand for a missing value are needed")
     return ReadingOptions(
