@@ -2,8 +2,9 @@
 
 ``python bench/reading_forms.py --forms 20000`` writes that many files and reads each with ``read_series``. Plain ones
 are also read as frames of texts, and every hundredth by the command ``pyedmcl check --json``. Printed are the shares
-that were read equal, equal with a warning, and cured: refused, or doubted, with an option that reads them right. None
-may be refused without a cure, and none may differ. ``--seed`` makes other forms.
+that were read equal, equal with a warning ("told"), and cured by an option that the message names: after a refusal
+("cured"), or after a warning that doubts what was read ("doubted"). None may be refused without a cure, and none may
+differ. ``--seed`` makes other forms.
 """
 
 from __future__ import annotations
@@ -277,7 +278,7 @@ def equal(form: Form, series: Any) -> bool:
 
 
 def outcome(form: Form, read: Any, said: dict[str, Any] | None = None, depth: int = 4) -> tuple[str, str]:
-    """What becomes of a form, and the messages on the way: "equal", "told", "cured", "refused" or "different"."""
+    """What becomes of a form (see the top of this file, and "refused", "different"), and the messages on the way."""
     said = said or {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -299,8 +300,9 @@ def outcome(form: Form, read: Any, said: dict[str, Any] | None = None, depth: in
             if merged == said:
                 continue
             result, _ = outcome(form, read, merged, depth - 1)
-            if result in ("equal", "told", "cured"):
-                return "cured", f"{messages} -> {merged}"
+            if result in ("equal", "told", "doubted", "cured"):
+                cured = "cured" if series is None or result == "cured" else "doubted"
+                return cured, f"{messages} -> {merged}"
     return ("refused" if series is None else "different"), messages
 
 
