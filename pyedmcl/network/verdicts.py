@@ -227,11 +227,21 @@ def statement(network: CausalNetwork, cause: int, effect: int) -> str:
     """What can be said of a cause and an effect; series by their numbers."""
     if cause == effect:
         return f"{network.names[cause]} is one series: no statement about a pair can be made."
+    parts = [opening(network, cause, effect), _skill(network, cause, effect), _chance(network, cause, effect)]
+    parts += [_growth(network, cause, effect), _order(network, cause, effect), _others(network, cause, effect)]
+    parts.append(_forecast(network, cause, effect))
+    if network.verdict[effect, cause] in (DIRECT, INDIRECT, LINK):
+        parts.append("A driver that is not in the table is not excluded.")
+    return " ".join(part for part in parts if part)
+
+
+def opening(network: CausalNetwork, cause: int, effect: int) -> str:
+    """The first words of :func:`statement`: the verdict, without its numbers."""
     x, y = network.names[cause], network.names[effect]
     verdict = network.verdict[effect, cause]
     z = int(network.through[effect, cause])
     via = network.names[z] if z >= 0 else ""
-    opening = {
+    said = {
         DIRECT: f"There is evidence that {x} drives {y}, and no other series of the table explains it.",
         INDIRECT: f"{x} and {y} are linked through {via}: {x} acts on {y} through it, or it drives both.",
         LINK: f"There is evidence that {x} drives {y}, directly or through other series: that was not tested.",
@@ -240,14 +250,10 @@ def statement(network: CausalNetwork, cause: int, effect: int) -> str:
         NONE: f"There is no sufficient evidence that {x} drives {y}.",
     }[verdict]
     if f"beside:{via}" in network.codes[effect, cause]:
-        opening = f"There is evidence that {x} drives {y}, also where {via} is known."
+        said = f"There is evidence that {x} drives {y}, also where {via} is known."
     if verdict in (DIRECT, LINK) and (network.hidden_driver or network.verdict[cause, effect] in (DIRECT, LINK)):
-        opening = f"A driver of both that is not in the table would look like this, too. {opening}"
-    parts = [opening, _skill(network, cause, effect), _chance(network, cause, effect), _growth(network, cause, effect)]
-    parts += [_order(network, cause, effect), _others(network, cause, effect), _forecast(network, cause, effect)]
-    if verdict in (DIRECT, INDIRECT, LINK):
-        parts.append("A driver that is not in the table is not excluded.")
-    return " ".join(part for part in parts if part)
+        said = f"A driver of both that is not in the table would look like this, too. {said}"
+    return said
 
 
 def _skill(network: CausalNetwork, cause: int, effect: int) -> str:
