@@ -15,8 +15,18 @@ from numpy.typing import NDArray
 from ..arguments import choice
 from ..atomic_files import path_of
 from ..errors import InputError, need, pandas_for
-from ..results.edges import E_OF, Graph, Strongest, are_two, edges_of, graph_of_edges, own_targets, write_edge_parts
-from ..results.result import Label, Result, labelled
+from ..results.edges import (
+    E_OF,
+    Graph,
+    Strongest,
+    are_two,
+    edges_of,
+    graph_of_edges,
+    own_targets,
+    strongest_answer,
+    write_edge_parts,
+)
+from ..results.result import Answer, Label, Result, labelled
 from ..results.saved import SUFFIX
 from ..results.tables import ROLES, role_columns, roles
 from ..series.fields import Grid
@@ -105,6 +115,10 @@ class XmapResult(Graph, Result):
     grids: tuple[Grid | None, Grid | None] = field(default=(None, None), repr=False)
     coefficients: NDArray[np.float64] | None = field(default=None, repr=False)
     lags: tuple[int, ...] | None = field(default=None, repr=False)
+
+    def answer(self) -> Answer | None:
+        """The strongest pairs; see :attr:`edges`."""
+        return strongest_answer(self) if self.rho.ndim == 2 and self._is_small() else None
 
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""
@@ -239,6 +253,10 @@ class XmapEdges(Graph, Result):
     store: Any = field(default=None, repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     targets: tuple[str, ...] | None = None
+
+    def answer(self) -> Answer | None:
+        """The strongest pairs that were kept."""
+        return strongest_answer(self) if self._is_small() else None
 
     @cached_property
     def _all(self) -> Edges:
@@ -440,6 +458,8 @@ class WindowedMap(Result):
     >>> result.curves()["x2 drives x0?"].shape
     (3,)
     """
+
+    answer_columns = ("time", "cause", "effect", "-rho", "E")
 
     rho: NDArray[Any]
     E: NDArray[np.int_]

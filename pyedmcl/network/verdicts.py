@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, need, pandas_for, shown
 from ..results.edges import Graph, graph_of
-from ..results.result import Label, Result, labelled
+from ..results.result import ANSWER_ROWS, Answer, Label, Result, labelled
 from ..series.fields import Grid
 from ..statistics import false_discovery, reached_of
 
@@ -403,6 +403,7 @@ COLUMNS = (
     "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "p_partial",
     "p_forecast", "E", "E_of", "tau", "reasons",
 )  # fmt: skip
+_ANSWER = ("cause", "effect", "verdict", "rho_at_best_lag", "best_lag", "q_value", "E")
 #: Said first where it is likely.
 HIDDEN = "so many are linked, or both ways, that a driver which is not in the table is likely"
 # Of all pairs: those that are linked in both directions, and those with an arrow; of so many series at least.
@@ -512,8 +513,15 @@ class CausalNetwork(Graph, Result):
     grid: Grid | None = field(default=None, repr=False)
     p_partial: Doubles | None = None
 
-    def __repr__(self) -> str:
+    def _headline(self, alone: bool) -> str:
         return f"CausalNetwork of {len(self.names)} series: {self.summary()}"
+
+    def answer(self) -> Answer:
+        """The strongest links: those of verdict direct or link."""
+        rows = self.rows([DIRECT, LINK])
+        shown = [COLUMNS.index(name) for name in _ANSWER]
+        first = [[row[place] for place in shown] for row in rows[:ANSWER_ROWS]]
+        return Answer(_ANSWER, first, len(rows), 'to_frame(["direct", "link"]); statement(cause, effect) in words')
 
     def summary(self) -> str:
         """How many pairs have which verdict, in words."""

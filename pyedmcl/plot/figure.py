@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..atomic_files import output_path, path_of, writing
 from ..errors import InputError, OutputError, missing_extra, shown
-from ..results.result import style, titled, unit_of
+from ..results.result import printable, style, titled, unit_of
 
 # Grey pictures as PNG files with the standard library alone, written whole or not at all.
 
@@ -251,8 +251,7 @@ def colours(default: str) -> Any:
 
 def as_label(name: object) -> str:
     """The name of a series as a text of a picture: never a formula, and without control characters."""
-    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(name))
-    return text.replace("$", r"\$")
+    return printable(name).replace("$", r"\$")
 
 
 def with_unit(name: object) -> str:

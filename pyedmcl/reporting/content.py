@@ -18,18 +18,13 @@ from ..errors import missing_extra
 from ..plot.figure import MIDDLE
 from ..plot.pairs import Positions, block_means
 from ..results.edges import blank_itself
-from ..results.result import COMMON, style
+from ..results.result import COMMON, printable, style
 from ..results.tables import row_writer, text_cell
 
 # HTML whose every value is escaped: names of series are data, whatever they look like.
 
 
 _VOID = ("img", "input")  # elements that have no content
-
-
-def printable(value: object) -> str:
-    """A value as text without control characters, and without signs that turn the direction of what follows."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
 
 
 def text(value: object) -> str:

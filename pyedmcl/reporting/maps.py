@@ -553,7 +553,8 @@ def of_network(result: Any, wishes: Wishes) -> Section:
         *histogram_of_E(result.E), Words("Methods", result.methods()),
     )  # fmt: skip
     told = dict.fromkeys([*wishes.pairs, *((row[0], row[1]) for row in rows if row[2] in (DIRECT, LINK))])
-    answer = (f"Of {len(rows):,} pairs: {result.summary()}.",
+    answer: tuple[str | tuple[str, str], ...] = (
+              f"Of {len(rows):,} pairs: {result.summary()}.",
               "An arrow is evidence, not proof: a driver that is not in the table is not excluded.",
               *(_told(result, places[cause], places[effect]) for cause, effect in told))  # fmt: skip
     facts = {**size_facts(names, None, result.E), "rows": f"{result.n_steps:,}", "verdicts": result.summary(),

@@ -100,16 +100,23 @@ def _common(result: Any, wishes: Wishes) -> Section:
     remarks: list[str] = []
     if hasattr(result, "plot"):
         try:
-            parts.append(picture("Picture", f"{title}: {result!r}", result.plot))
+            parts.append(picture("Picture", f"{title}: {result!r}".replace("\n", ";"), result.plot))
         except InputError as error:  # this one has no picture
             remarks.append(str(error))
-    parts += _table(result, wishes)
+    parts = [*_answered(result), *parts, *_table(result, wishes)]
     E = np.atleast_1d(getattr(result, "E", 0))
     if hasattr(result, "names") and E.ndim == 1 and E.size > 1 and E.dtype.kind in "iu":
         parts += histogram_of_E(E)
     # Arrays are in the picture and the table.
     facts = {name: words for name, words in result._facts().items() if _is_plain(getattr(result, name, words))}
     return Section(title, "", facts, tuple(parts), tuple(remarks), getattr(result, "provenance", None) or {})
+
+
+def _answered(result: Any) -> list[Part]:
+    """What the result says of itself first, where that is not the beginning of its table."""
+    answer = None if result.answer_columns else result.answer()
+    return [] if answer is None else [Table("Result", tuple(answer.columns), [tuple(row) for row in answer.rows],
+                                            answer.more())]  # fmt: skip
 
 
 def _is_plain(value: Any) -> bool:

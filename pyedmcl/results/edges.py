@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..atomic_files import output_path, writing
 from ..errors import InputError, need
+from .result import ANSWER_ROWS, SMALL, Answer
 from .tables import ROLES, Ends, checked_map, roles, row_blocks, row_writer, text_cell, text_of, write_members
 
 # Graphs as files of networkx: arrows from cause to effect.
@@ -48,6 +49,14 @@ class Graph:
         place = output_path(path, GRAPHS, "a graph")
         write_networkx(self.to_networkx(*args, **kwargs), place)
         return place
+
+
+def strongest_answer(result: Any) -> Answer:
+    """The strongest of ``result.edges()``, and how many there are; nothing was tested of them."""
+    held = list(result.edges(SMALL))
+    rows = [(edge.target, edge.library, edge.rho, edge.E) for edge in held[:ANSWER_ROWS]]
+    columns = ("cause", "effect", "skill", "E")
+    return Answer(columns, rows, len(held), "edges(top). Skill alone is no test of a cause")
 
 
 def graph_of(nodes: Iterable[str], E: Mapping[str, int], edges: Iterable[tuple[str, str, Mapping[str, Any]]]) -> Any:
