@@ -130,7 +130,7 @@ def notebook(label: str) -> Iterator[Report]:
     def of(text: str) -> dict[str, str]:
         return {"text/plain": text}
 
-    line = display(of(f"{label}: starting"), raw=True, display_id=True)
+    line = display(of(f"{label}: starting"), raw=True, display_id=True)  # type: ignore[no-untyped-call]
     course, last = _Course(label), 0.0
 
     def report(done: int, total: int, unit: str) -> None:

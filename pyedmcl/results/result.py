@@ -33,7 +33,7 @@ from ..series.fields import Grid
 class Style:
     """What a caller asked for; None for what the picture has by itself."""
 
-    # Draw here instead of in a new figure.
+    # Draw here instead of in a new figure: axes, one for each panel, or a SubFigure.
     ax: Any = None
     cmap: Any = None
     # (float, float) or None. Inches.
@@ -45,8 +45,14 @@ class Style:
     units: Any = None
 
     def __post_init__(self) -> None:
-        if self.ax is not None and not hasattr(self.ax, "get_subplotspec"):
-            raise InputError(f"ax={shown(self.ax)}: axes of matplotlib are needed, as plt.subplots() gives them")
+        one = not isinstance(self.ax, (list, tuple, np.ndarray))
+        several = [self.ax] if one else list(np.ravel(np.array(self.ax, object)))
+        good = (hasattr(ax, "get_subplotspec") or (one and hasattr(ax, "subfigures")) for ax in several)
+        if self.ax is not None and not (several and all(good)):
+            raise InputError(
+                f"ax={shown(self.ax)}: axes of matplotlib are needed, as plt.subplots() gives them, one for each "
+                "panel, or a SubFigure"
+            )
         if self.figsize is not None:
             try:
                 size = [float(side) for side in self.figsize]
@@ -94,7 +100,8 @@ def unit_of(name: str) -> str:
 def titled(figure: Any) -> None:
     """Give a figure the title that was asked for, over its first axes."""
     if style().title is not None:
-        (style().ax or figure.axes[0]).set_title(style().title, fontsize=11)
+        ax = style().ax
+        (ax if hasattr(ax, "set_title") else figure.axes[0]).set_title(style().title)
 
 
 def styled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,9 +121,8 @@ def styled(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             kept = {name: value for name, value in chosen.items() if name in signature.parameters and value is not None}
             figure = function(self, *args, **kwargs, **kept)
-            figure = getattr(figure, "whole", figure)
-            titled(figure)
-            return figure
+            titled(getattr(figure, "whole", figure))
+            return getattr(figure, "whole", figure).figure
         finally:
             _style.reset(token)
 
