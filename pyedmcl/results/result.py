@@ -47,8 +47,8 @@ class Style:
     def __post_init__(self) -> None:
         one = not isinstance(self.ax, (list, tuple, np.ndarray))
         several = [self.ax] if one else list(np.ravel(np.array(self.ax, object)))
-        good = (hasattr(ax, "get_subplotspec") or (one and hasattr(ax, "subfigures")) for ax in several)
-        if self.ax is not None and not (several and all(good)):
+        usable = (hasattr(ax, "get_subplotspec") or (one and hasattr(ax, "subfigures")) for ax in several)
+        if self.ax is not None and not (several and all(usable)):
             raise InputError(
                 f"ax={shown(self.ax)}: axes of matplotlib are needed, as plt.subplots() gives them, one for each "
                 "panel, or a SubFigure"
@@ -382,10 +382,8 @@ class Result:
     >>> result = pyedmcl.embed([1.0, 2.0, 3.0, 4.0], E=2)
     >>> result
     EmbedResult(values=<4 x 2: 1 to 4>, names=('x0(t-0)', 'x0(t-1)'))
-    >>> pyedmcl.embed_dimension(np.sin(np.arange(200) * 0.7), E_max=2)
-    EmbedDimensionResult
-      series  E  rho
-      x0      2    1
+    >>> pyedmcl.embed_dimension([t * t % 7.3 for t in range(100)], E_max=9).answer().columns
+    ('series', 'E', 'rho')
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = pyedmcl.open_result(result.save(f"{folder}/embedded.edm"))
     >>> type(again).__name__, again.names == result.names
