@@ -116,6 +116,15 @@ class XmapResult(Graph, Result):
     coefficients: NDArray[np.float64] | None = field(default=None, repr=False)
     lags: tuple[int, ...] | None = field(default=None, repr=False)
 
+    def _at_Tp(self, before: str) -> str:
+        """The lag of all skills in words, where it is known: maps of other lags have other skills."""
+        asked = dict(self.provenance).get("arguments")
+        Tp = asked.get("Tp") if isinstance(asked, Mapping) else None
+        return f"{before}Tp = {Tp}" if isinstance(Tp, int) else ""
+
+    def _headline(self, alone: bool) -> str:
+        return super()._headline(alone) + self._at_Tp(" at ")
+
     def answer(self) -> Answer | None:
         """The strongest pairs; see :attr:`edges`."""
         return strongest_answer(self) if self.rho.ndim == 2 and self._is_small() else None
@@ -185,11 +194,19 @@ class XmapResult(Graph, Result):
     def plot(self, path: str | None = None, *, cluster: bool = False) -> Any:
         """Heat map; saved to ``path`` if given. Needs matplotlib.
 
-        ``cluster`` puts series that are alike side by side, for which SciPy is needed.
+        ``cluster`` puts series that are alike side by side, for which SciPy is needed. Skill of a field of two
+        dimensions with up to six other series is drawn as a map of the field for each.
         """
-        from ..plot import heat_map
+        from ..plot.pairs import FEW_FIELDS, field_maps, heat_map
 
-        return heat_map(self._single, self.names, path, targets=self.targets, cluster=cluster)
+        label = f"cross-map skill rho{self._at_Tp(' at ')}"
+        for side, grid in enumerate(self.grids):
+            others = (self.targets or self.names, self.names)[side]
+            if grid is not None and len(grid.dims) == 2 and len(others) <= FEW_FIELDS and not cluster:
+                values = np.moveaxis(np.asarray(self._single, np.float64), side, -1)
+                words = ("{} drives each cell?", "each cell drives {}?")[side]
+                return field_maps(values, grid, [words.format(name) for name in others], path, label=label)
+        return heat_map(self._single, self.names, path, targets=self.targets, cluster=cluster, label=label)
 
     def plot_network(
         self, path: str | None = None, *, top: int = 40, layout: str = "circle", clusters: Any = None

@@ -79,7 +79,7 @@ def check_png(path: str | os.PathLike[str]) -> Path:
 
 _LINE = 80  # letters of a line of a legend
 _LEGEND_LINE, _FEW_LINES = 0.16, 3  # inches of such a line; lines that find room in any figure
-_GAP, _BELOW = 0.07, 0.45  # inches of marks, and of tick labels and the label of an axis at letters of 10 points
+_GAP, _BELOW = 0.1, 0.45  # inches of marks, and of tick labels and the label of an axis at letters of 10 points
 DARK, MIDDLE, PALE, RED, GREY = "#21526b", "#2a788e", "#9aa5ab", "#d1495b", "#b8b8b8"
 # Of two curves each has a colour and a mark of its own.
 PAIR = ((MIDDLE, "o", "-"), (RED, "s", "--"))
@@ -180,7 +180,7 @@ def new_figure(width: float, height: float) -> Any:
         raise missing_extra("matplotlib", "plot", "a picture") from error
     if style().ax is not None:
         given = style().ax
-        return given if hasattr(given, "subfigures") else Place([given] if hasattr(given, "plot") else np.ravel(given))
+        return given if hasattr(given, "subfigures") else Place(np.ravel(np.array(given, object)).tolist())
     # Not through pyplot: that would choose a window system, and keep every figure until it is closed.
     # "compressed" is "constrained" that also measures the labels of axes with a fixed shape, such as squares.
     figure: Any = Figure(figsize=style().figsize or (width, height), layout="compressed")

@@ -139,6 +139,7 @@ def _leaves(profiles: NDArray[np.float64]) -> Positions:
 _NAMED = 40  # names are written at the ticks up to this number of series
 _FEW, _LETTERS, _FEWER_LETTERS = 12, 24, 16  # of a name, where there are few series and where there are more
 _NUMBERED = 8  # series whose cells have numbers
+FEW_FIELDS = 6  # series beside a field, each of which gets a map
 _MISSING = "#b8b8b8"
 _LONGEST = 8  # times as long as wide, beyond which cells are no squares
 
@@ -212,6 +213,55 @@ def heat_map(
     if links is not None:
         _frames(ax, np.asarray(links, bool), rho.shape)
     return finished(ax.figure, path, dpi=dpi)
+
+
+def field_maps(
+    values: NDArray[np.float64], grid: Any, titles: Sequence[str], path: str | os.PathLike[str] | None = None,
+    *, label: str,
+) -> Any:  # fmt: skip
+    """A map of a field of two dimensions for each of a few other series, by its own coordinates.
+
+    Parameters
+    ----------
+    values : ndarray (n_others, n_cells)
+    grid : Grid
+        Where the cells lie; those without a series are grey.
+    titles : sequence of str
+        One for each map.
+    label : str
+        What the colours mean.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    maps, (down, across) = grid.spread(values, 1), grid.dims
+    edges = [_edges(grid.coords.get(dim), n) for dim, n in zip(grid.dims, grid.shape, strict=True)]
+    columns = min(len(maps), 3)
+    rows = -(-len(maps) // columns)
+    figure = new_figure(1.2 + 4.2 * columns, 3.6 * rows)
+    panels = np.ravel(figure.subplots(rows, columns, squeeze=False))
+    for ax, cells, title in zip(panels, maps, titles, strict=False):
+        image = ax.pcolormesh(edges[1], edges[0], np.ma.masked_invalid(cells), vmin=-1.0, vmax=1.0,
+                              cmap=colours("RdBu_r"), rasterized=True)  # fmt: skip
+        ax.set_facecolor(_MISSING)
+        ax.set_title(as_label(title), fontsize=pt(10))
+        ax.set_xlabel(as_label(across))
+        ax.set_ylabel(as_label(down))
+    for ax in panels[len(maps):]:
+        ax.set_axis_off()
+    figure.colorbar(image, ax=list(panels), label=label)
+    return finished(figure, path)
+
+
+def _edges(labels: Any, n: int) -> NDArray[np.float64]:
+    """Where cells end along a dimension: half way between its coordinates, or between numbers where it has none."""
+    if labels is None or labels.dtype.kind not in "iuf" or n < 2 or not np.isfinite(labels).all():
+        return np.arange(n + 1, dtype=np.float64) - 0.5
+    at: NDArray[np.float64] = labels.astype(np.float64)
+    middle = (at[1:] + at[:-1]) / 2
+    ends = 2 * at[0] - middle[0], 2 * at[-1] - middle[-1]
+    return np.array([ends[0], *middle, ends[1]], np.float64)
 
 
 def edge_map(
@@ -646,7 +696,8 @@ class _Picture:
         apart = self._at[None] - self._at[:, None]
         steep = np.abs(apart[..., 1]) > 0.5 * np.abs(apart[..., 0])
         linked = (weights + weights.T > 0) & steep
-        return (linked & (apart[..., 1] > 0)).sum(axis=1) > (linked & (apart[..., 1] < 0)).sum(axis=1)
+        above, below = ((linked & (sign * apart[..., 1] > 0)).sum(axis=1) for sign in (1, -1))
+        return np.asarray(above > below)
 
     def draw(self, figure: Any, ax: Any, links: Any, strength: Any) -> None:
         from matplotlib.cm import ScalarMappable

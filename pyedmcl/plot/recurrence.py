@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..results.result import style
-from .figure import colours, finished, new_figure, pt, short_dates
+from .figure import colours, finished, legend, new_figure, pt, short_dates
 
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
@@ -262,5 +262,5 @@ def lag_curve(
     ax.set_ylabel("recurrence rate" if several == 1 else f"recurrence rate, mean of {several:,}")
     ax.set_title(title or f"highest at lag {profile.max_lag[0]}", fontsize=pt(11))
     if profile.surrogates is not None:
-        ax.legend(fontsize=pt(8), frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+        legend(ax)
     return finished(figure, path, dpi=dpi)
