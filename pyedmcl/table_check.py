@@ -283,6 +283,8 @@ class CheckResult(Result):
     (1, 480, 2)
     """
 
+    answer_columns = ("code", "series", "text")
+
     remarks: tuple[Remark, ...]
     n_steps: int
     n_series: int

@@ -62,3 +62,62 @@ def read_png(data):
     lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
     assert not lines[:, 0].any()
     return lines[:, 1:]
+
+
+def overlaps(figure):
+    """Pairs of texts of a figure that cover each other, and texts that are cut off by the page, as sentences."""
+    import matplotlib.text
+    from matplotlib.transforms import Bbox
+
+    figure.canvas.draw()
+    renderer, page = figure.canvas.get_renderer(), figure.bbox
+    hidden = set()
+    for ax in figure.axes:
+        for place, axis in enumerate((ax.xaxis, ax.yaxis) if ax.name != "3d" else ()):
+            low, high = sorted(axis.get_view_interval())
+            room = 1e-9 * (high - low)
+            labels = [*axis.get_majorticklabels(), *axis.get_minorticklabels()]
+            hidden |= {one for one in labels if not low - room <= one.get_position()[place] <= high + room}
+            hidden |= set() if ax.axison else {*labels, axis.label, axis.get_offset_text()}
+    boxes = [(text, _turned(text, renderer)) for text in figure.findobj(matplotlib.text.Text)
+             if text not in hidden and text.get_visible() and text.get_text().strip()]  # fmt: skip
+    unique = list({id(text): (text, box) for text, box in boxes}.values())
+    said = [
+        f"{one.get_text()!r} and {other.get_text()!r}"
+        for (one, a), (other, b) in itertools.combinations(unique, 2) if _meet(a, b)
+    ]
+    room = Bbox.from_extents(page.x0 - 1, page.y0 - 1, page.x1 + 1, page.y1 + 1)
+    for text, corners in unique:
+        if not all(room.contains(*corner) for corner in corners):
+            said.append(f"{text.get_text()!r} is cut off")
+    return said
+
+
+def _turned(text, renderer):
+    """The corners of a text, turned as it is."""
+    import matplotlib.transforms as mtransforms
+
+    angle = text.get_rotation()
+    if angle % 90 == 0:
+        box = text.get_window_extent(renderer)
+        return np.array([(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)])
+    text.set_rotation(0)
+    box = text.get_window_extent(renderer)
+    text.set_rotation(angle)
+    x, y = text.get_transform().transform(text.get_unitless_position())
+    turn = mtransforms.Affine2D().rotate_deg_around(x, y, angle)
+    return turn.transform([(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)])
+
+
+def _meet(one, other):
+    """Whether two turned boxes share more than an edge: no line separates them."""
+    for corners in (one, other):
+        for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+            normal = np.array([end[1] - start[1], start[0] - end[0]])
+            size = np.hypot(*normal)
+            if size == 0:
+                continue
+            a, b = one @ (normal / size), other @ (normal / size)
+            if min(a.max(), b.max()) - max(a.min(), b.min()) < 0.75:  # of a pixel
+                return False
+    return True

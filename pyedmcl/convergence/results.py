@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..arguments import boolean, place_of, real, several
 from ..errors import InputError, need, pandas_for
 from ..results.edges import Graph, graph_of
-from ..results.result import Label, Result, common, labelled
+from ..results.result import Answer, Label, Result, common, labelled
 from ..results.tables import ROLES, role_columns, roles
 from ..series.fields import Grid
 from ..states.arguments import ERRORS, PAIRS_SHOWN, spans
@@ -75,6 +75,15 @@ class CcmResult(Result):
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     skill: str = "pearson"
     predictions: NDArray[np.float64] | None = field(default=None, repr=False)
+
+    def answer(self) -> Answer:
+        """Skill of both directions at the largest library: the median of samples, and the middle nine tenths."""
+        at, bands = int(np.argmax(self.lib_sizes)), self.quantiles((0.5, 0.05, 0.95))
+        rows = [
+            (target, library, int(self.lib_sizes[at]), *band, E)
+            for (library, target), band, E in zip(self.links, bands[:, at], self.E, strict=True)
+        ]
+        return Answer(("cause", "effect", "lib_size", "median", "q05", "q95", "E"), rows, len(rows))
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -180,6 +189,14 @@ class LaggedCcmResult(Result):
     seed: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    def answer(self) -> Answer:
+        """Of both directions the lag of the highest skill."""
+        rows = [
+            (target, library, int(best), float(skill[self.Tp == best][0]))
+            for (library, target), best, skill in zip(self.links, self.best, self.rho, strict=True)
+        ]
+        return Answer(("cause", "effect", "best Tp", "rho"), rows, len(rows))
+
     @property
     def best(self) -> tuple[int, int]:
         """Tp of the highest skill in each direction, nearest to 0 of a tie."""
@@ -252,6 +269,8 @@ class WindowedCcm(Result):
     >>> result.curves()["x drives y?"].round(1).tolist()  # at the largest library
     [0.4, 0.5, 0.7]
     """
+
+    answer_columns = ("time", "cause", "effect", "lib_size", "mean")
 
     rho: NDArray[np.float64]
     lib_sizes: NDArray[np.int_]
@@ -343,6 +362,8 @@ class CcmMatrixResult(Graph, Result):
     >>> result.pairs()[0][:2]  # library (effect) and target (cause) of the strongest pair
     ('x0', 'x2')
     """
+
+    answer_columns = ("cause", "effect", "-rho", "gain", "p_value", "q_value", "E")
 
     column_labels: ClassVar = {
         "tau": Label("1", "Kendall's tau of mean skill against library size"),
@@ -523,6 +544,8 @@ class WindowedCcmMatrix(Result):
     >>> list(result.curves())[0]  # the strongest pair
     'x2 drives x0?'
     """
+
+    answer_columns = ("time", "cause", "effect", "lib_size", "-rho")
 
     rho: NDArray[Any]
     lib_sizes: NDArray[np.int_]

@@ -192,6 +192,8 @@ class XmapGrid(Result):
     [1.0, 5.0, 2.0, 1.0]
     """
 
+    answer_columns = ("cause", "effect", "-rho", "E", "tau", "Tp", "theta", "exclusion_radius", "fold")
+
     rho: Any
     axes: Mapping[str, tuple[Any, ...]]
     names: tuple[str, ...]
@@ -324,6 +326,8 @@ class GridChoice(Result):
     >>> bool(flow.directionality()[0, 2] > 0)  # x2 drives x0 more than x0 drives x2
     True
     """
+
+    answer_columns = ("cause", "effect", "-rho", "E", "tau", "Tp", "theta", "exclusion_radius", "fold")
 
     rho: NDArray[Any]
     chosen: NDArray[np.float64]

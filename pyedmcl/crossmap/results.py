@@ -15,8 +15,18 @@ from numpy.typing import NDArray
 from ..arguments import choice
 from ..atomic_files import path_of
 from ..errors import InputError, need, pandas_for
-from ..results.edges import E_OF, Graph, Strongest, are_two, edges_of, graph_of_edges, own_targets, write_edge_parts
-from ..results.result import Label, Result, labelled
+from ..results.edges import (
+    E_OF,
+    Graph,
+    Strongest,
+    are_two,
+    edges_of,
+    graph_of_edges,
+    own_targets,
+    strongest_answer,
+    write_edge_parts,
+)
+from ..results.result import Answer, Label, Result, labelled
 from ..results.saved import SUFFIX
 from ..results.tables import ROLES, role_columns, roles
 from ..series.fields import Grid
@@ -106,6 +116,19 @@ class XmapResult(Graph, Result):
     coefficients: NDArray[np.float64] | None = field(default=None, repr=False)
     lags: tuple[int, ...] | None = field(default=None, repr=False)
 
+    def _at_Tp(self, before: str) -> str:
+        """The lag of all skills in words, where it is known: maps of other lags have other skills."""
+        asked = dict(self.provenance).get("arguments")
+        Tp = asked.get("Tp") if isinstance(asked, Mapping) else None
+        return f"{before}Tp = {Tp}" if isinstance(Tp, int) else ""
+
+    def _headline(self, alone: bool) -> str:
+        return super()._headline(alone) + self._at_Tp(" at ")
+
+    def answer(self) -> Answer | None:
+        """The strongest pairs; see :attr:`edges`."""
+        return strongest_answer(self) if self.rho.ndim == 2 and self._is_small() else None
+
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""
         if self.store is None:
@@ -171,11 +194,19 @@ class XmapResult(Graph, Result):
     def plot(self, path: str | None = None, *, cluster: bool = False) -> Any:
         """Heat map; saved to ``path`` if given. Needs matplotlib.
 
-        ``cluster`` puts series that are alike side by side, for which SciPy is needed.
+        ``cluster`` puts series that are alike side by side, for which SciPy is needed. Skill of a field of two
+        dimensions with up to six other series is drawn as a map of the field for each.
         """
-        from ..plot import heat_map
+        from ..plot.pairs import FEW_FIELDS, field_maps, heat_map
 
-        return heat_map(self._single, self.names, path, targets=self.targets, cluster=cluster)
+        label = f"cross-map skill rho{self._at_Tp(' at ')}"
+        for side, grid in enumerate(self.grids):
+            others = (self.targets or self.names, self.names)[side]
+            if grid is not None and len(grid.dims) == 2 and len(others) <= FEW_FIELDS and not cluster:
+                values = np.moveaxis(np.asarray(self._single, np.float64), side, -1)
+                words = ("{} drives each cell?", "each cell drives {}?")[side]
+                return field_maps(values, grid, [words.format(name) for name in others], path, label=label)
+        return heat_map(self._single, self.names, path, targets=self.targets, cluster=cluster, label=label)
 
     def plot_network(
         self, path: str | None = None, *, top: int = 40, layout: str = "circle", clusters: Any = None
@@ -239,6 +270,10 @@ class XmapEdges(Graph, Result):
     store: Any = field(default=None, repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     targets: tuple[str, ...] | None = None
+
+    def answer(self) -> Answer | None:
+        """The strongest pairs that were kept."""
+        return strongest_answer(self) if self._is_small() else None
 
     @cached_property
     def _all(self) -> Edges:
@@ -440,6 +475,8 @@ class WindowedMap(Result):
     >>> result.curves()["x2 drives x0?"].shape
     (3,)
     """
+
+    answer_columns = ("time", "cause", "effect", "-rho", "E")
 
     rho: NDArray[Any]
     E: NDArray[np.int_]

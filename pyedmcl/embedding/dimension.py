@@ -22,7 +22,7 @@ from ..jobs.runner import ArraySink, public_function
 from ..launch.progress import Progress
 from ..launch.replay import FEW_BYTES, replayed
 from ..launch.staging import Pool, Staging
-from ..results.result import Label, Result, common, labelled
+from ..results.result import ANSWER_ROWS, Answer, Label, Result, common, labelled
 from ..search.choose import SearchRequest
 from ..search.plan import SearchProblem
 from ..search.searcher import open_searcher, sure_of
@@ -499,6 +499,13 @@ class EmbedDimensionResult(Result):
     names: tuple[str, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     grid: Grid | None = field(default=None, repr=False)
+
+    def answer(self) -> Answer:
+        """The best E of each series, and its skill."""
+        skill, best = np.atleast_2d(self.rho), np.atleast_1d(self.E)
+        first = zip(self.names[:ANSWER_ROWS], best, skill, strict=False)
+        rows = [(name, int(E), float(own[E - 1])) for name, E, own in first]
+        return Answer(("series", "E", "rho"), rows, len(self.names))
 
     def to_xarray(self) -> Any:
         """An xarray Dataset of E (series) and rho (series, E); the coordinates of a field take the place of its cells.

@@ -620,6 +620,8 @@ class FalseNeighbors(Result):
     [2, 2, 2, 2]
     """
 
+    answer_columns = ("*",)
+
     series_label: ClassVar = Label("1", "share of false nearest neighbours of this series in E dimensions")
     column_labels: ClassVar = common("E")
 

@@ -140,6 +140,8 @@ class EmbeddingScan(Result):
     (2, 1, 0.99)
     """
 
+    answer_columns = ("series", "E", "tau", "Tp", "-rho")
+
     rho: NDArray[np.float64]
     E: tuple[int, ...]
     tau: tuple[int, ...]

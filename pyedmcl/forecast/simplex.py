@@ -18,7 +18,7 @@ from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..jobs.runner import ListSink, Runner, public_function
 from ..launch.progress import Progress
 from ..parallel import bounds
-from ..results.result import Result
+from ..results.result import Answer, Result
 from ..search.choose import SearchRequest
 from ..search.plan import SearchProblem
 from ..search.tables import coordinate_problem, delay_problem, lay_out, lay_out_in_itself, lay_out_states
@@ -480,6 +480,12 @@ class SimplexResult(Result):
     skill: float = float("nan")
     errors: NDArray[np.float64] | None = field(default=None, repr=False)
 
+    def answer(self) -> Answer:
+        """Skill of all predictions; of generated steps, which nobody has observed, there is none."""
+        return Answer(("E", "rho", "mae", "rmse", "predictions"), [
+            (self.E, self.rho, self.mae, self.rmse, len(self.time))
+        ], 1)  # fmt: skip
+
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper ends (n,) of intervals that hold a share ``level`` of what is predicted.
 
@@ -559,6 +565,8 @@ class WindowedForecast(Result):
     >>> result.to_frame().columns.tolist()
     ['start', 'time', 'rho', 'mae', 'rmse']
     """
+
+    answer_columns = ("time", "rho", "mae", "rmse")
 
     row_column: ClassVar = "time"
 

@@ -50,6 +50,8 @@ class SkillResult(Result):
     ['Tp', 'rho', 'mae', 'rmse']
     """
 
+    answer_columns = ("Tp", "exclusion_radius", "theta", "-rho", "mae", "rmse")
+
     parameter: str
     values: NDArray[np.int_]
     rho: NDArray[np.float64]

@@ -19,7 +19,7 @@ from ..errors import InputError, missing_extra, need, pandas_for, warn
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..jobs.runner import ListSink, public_function
 from ..launch.progress import Progress
-from ..results.result import Label, Result, common, labelled
+from ..results.result import ANSWER_ROWS, Answer, Label, Result, common, labelled
 from ..series.calendar import times_at
 from ..series.scaling import complete_rows, near_one, squares
 from ..series.series import name_of, time_of
@@ -389,6 +389,12 @@ class SmapResult(Result):
     dates: NDArray[Any] | None = field(default=None, repr=False)
     name: str = ""
 
+    def answer(self) -> Answer:
+        """Skill of all predictions, for each theta."""
+        columns = (np.atleast_1d(one).tolist() for one in (self.theta, self.rho, self.mae, self.rmse))
+        rows = list(zip(*columns, strict=True))
+        return Answer(("theta", "rho", "mae", "rmse"), rows[:ANSWER_ROWS], len(rows))
+
     def at(self, theta: float) -> SmapResult:
         """The part of a sweep that belongs to one theta. Raises InputError for one that was not computed."""
         thetas = np.atleast_1d(self.theta)
@@ -480,6 +486,8 @@ class NonlinearResult(Result):
     >>> result.to_frame().columns.tolist()
     ['theta', 'rho', 'mae', 'rmse']
     """
+
+    answer_columns = ("theta", "-rho", "mae", "rmse")
 
     row_column: ClassVar = "theta"
 

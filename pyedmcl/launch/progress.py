@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
@@ -17,6 +17,7 @@ from ..device.programs import watcher
 
 Report = Callable[[int, int, str], None]
 _SECONDS_PER_LINE = 10.0
+_SECONDS_PER_CHANGE = 0.25
 # xmap reports its search for E under a unit of its own, though what it counts are series.
 _PHASES = {
     "dimensions": ("finding E", "series"), "states": ("building an index", "states"),
@@ -41,9 +42,43 @@ def duration_text(seconds: float) -> str:
     return f"{whole_seconds // 3600}:{whole_seconds // 60 % 60:02d}:{whole_seconds % 60:02d}"
 
 
+class _Course:
+    """What is at work now: one bar or line tells of it, whatever the loops within report."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._now: tuple[str, str] | None = None  # step and unit
+        self._start, self._already = 0.0, 0  # what an earlier run had done does not enter the rate
+        self._done, self._total = 0, 0
+        self.words, self.counted = label, ""
+
+    def take(self, done: int, total: int, unit: str) -> bool | None:
+        """Whether something new begins; None for what begins anew many times within something longer."""
+        now = step_of(), unit
+        longer = self._now is not None and self._now[1] not in _WITHIN and self._done < self._total
+        if unit in _WITHIN and longer and self._now is not None and now[0] == self._now[0]:
+            return None
+        new = now != self._now or done < self._done
+        if new:
+            self._now, self._start, self._already = now, time.monotonic(), done
+            phase, self.counted = _PHASES.get(unit, (now[0] or self._label, unit))
+            self.words = f"{now[0]}, {phase}" if now[0] and unit in _PHASES else phase
+        self._done, self._total = done, total
+        return new
+
+    def said(self) -> str:
+        """``surrogates 3 of 5: 40 of 100 series, 12 series/s, 0:00:05 left``."""
+        text = f"{self.words}: {self._done:,} of {self._total:,} {self.counted}"
+        seconds = time.monotonic() - self._start
+        if self._done > self._already and seconds > 0:
+            rate = (self._done - self._already) / seconds
+            text += f", {rate_text(rate, self.counted)}, {duration_text((self._total - self._done) / rate)} left"
+        return text
+
+
 @contextmanager
 def bar(label: str) -> Iterator[Report]:
-    """A bar with count, rate and time left; one for each unit that is reported, and a moving one before the first."""
+    """One bar with step, count, rate and time left; a moving one before the first report."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
     from rich.text import Text
@@ -73,25 +108,39 @@ def bar(label: str) -> Iterator[Report]:
         console=Console(stderr=True),
         refresh_per_second=4,
     )
-    tasks: dict[str, Any] = {}
-    last: dict[str, int] = {}
+    course = _Course(label)
 
     def report(done: int, total: int, unit: str) -> None:
-        if unit in tasks:
-            if done < last[unit]:
-                shown.reset(tasks[unit], total=total)
-            shown.update(tasks[unit], completed=done, total=total, visible=unit != "programs" or done < total)
-            last[unit] = done
-            return
-        last[unit] = done
-        if unit != "programs":  # which are prepared before a step, and between steps
-            shown.update(start, visible=False)
-        phase, counted = _PHASES.get(unit, (label, unit))
-        # What an earlier run had done is where the bar starts, and does not enter the rate.
-        tasks[unit] = shown.add_task(phase, total=total, completed=done, unit=counted)
+        new = course.take(done, total, unit)
+        if new:
+            shown.reset(only, total=total, completed=done, description=course.words, unit=course.counted)
+        elif new is not None:
+            shown.update(only, completed=done, total=total)
 
     with shown, _watched(report):
-        start = shown.add_task(label, total=None, unit="")
+        only = shown.add_task(label, total=None, unit="")
+        yield report
+
+
+@contextmanager
+def notebook(label: str) -> Iterator[Report]:
+    """One line below a cell, which changes; of IPython alone, since bars need ipywidgets there."""
+    from IPython.display import display
+
+    def of(text: str) -> dict[str, str]:
+        return {"text/plain": text}
+
+    line = display(of(f"{label}: starting"), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+    course, last = _Course(label), 0.0
+
+    def report(done: int, total: int, unit: str) -> None:
+        nonlocal last
+        new, now = course.take(done, total, unit), time.monotonic()
+        if new or (new is not None and (done == total or now - last >= _SECONDS_PER_CHANGE)):
+            line.update(of(course.said()), raw=True)
+            last = now
+
+    with _watched(report):
         yield report
 
 
@@ -107,40 +156,41 @@ def _watched(report: Report) -> Iterator[None]:
 
 @contextmanager
 def lines(label: str) -> Iterator[Report]:
-    """A line at the start, at most one in ten seconds, and one at the end of each unit.
+    """A line when a step begins, one for each tenth of it, at most one in ten seconds, and one at its first end.
 
     What begins anew many times has a line after each ten seconds only.
     """
-    begun: dict[str, tuple[float, int]] = {}
-    last: dict[str, float] = {}
-    reached: dict[str, int] = {}
+    course, last, tenth = _Course(label), -_SECONDS_PER_LINE, -1
+    ended: set[str] = set()  # steps, which may have several rounds
+    begun: set[str] = set()
 
     def report(done: int, total: int, unit: str) -> None:
-        now = time.monotonic()
-        within = unit in _WITHIN
-        if within and (unit not in begun or done < reached[unit]):
-            begun[unit] = now, done
-            last.setdefault(unit, now)
-        reached[unit] = done
-        first = unit not in begun
-        start, already = begun.setdefault(unit, (now, done))
-        if not first and (done < total or within) and now - last[unit] < _SECONDS_PER_LINE:
+        nonlocal last, tenth
+        new, now = course.take(done, total, unit), time.monotonic()
+        if new is None:
             return
-        last[unit] = now
-        phase, counted = _PHASES.get(unit, (label, unit))
-        text = f"{phase}: {done:,} of {total:,} {counted}"
-        if done > already and now > start:
-            rate = (done - already) / (now - start)
-            text += f", {rate_text(rate, counted)}, {duration_text((total - done) / rate)} left"
-        print(text, file=sys.stderr, flush=True)
+        first, end = course.words not in begun and unit not in _WITHIN, done >= total and course.words not in ended
+        if new:
+            tenth = -1
+        if course.words not in begun:
+            begun.add(course.words)
+            last = last if first else now
+        later = now - last >= _SECONDS_PER_LINE and (unit in _WITHIN or done * 10 // max(total, 1) > tenth)
+        if not (first or later or (end and unit not in _WITHIN)):
+            return
+        last, tenth = now, done * 10 // max(total, 1)
+        ended.update([course.words] if done >= total else [])
+        print(course.said(), file=sys.stderr, flush=True)
 
     with _watched(report):
         yield report
 
 
 def shown(label: str) -> AbstractContextManager[Report]:
-    """A bar where stderr is a terminal or a notebook, else lines."""
-    return bar(label) if sys.stderr.isatty() or "ipykernel" in sys.modules else lines(label)
+    """A bar where stderr is a terminal, a line that changes in a notebook, else lines."""
+    if "ipykernel" in sys.modules:
+        return notebook(label)
+    return bar(label) if sys.stderr.isatty() else lines(label)
 
 
 # The function that receives the reports is not passed on as an argument, since the loops lie deep below the public
@@ -152,6 +202,21 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _report: ContextVar[Report | None] = ContextVar("report", default=None)
+# The step of a function of several, in a list that threads of the call share.
+_step: ContextVar[list[str] | None] = ContextVar("step", default=None)
+
+
+def begin_step(name: str, steps: Sequence[str]) -> None:
+    """Name the step that what is reported from now on belongs to, by its place among all ``steps``."""
+    held = _step.get()
+    if held is not None:
+        held[0] = f"{name} {steps.index(name) + 1} of {len(steps)}"
+
+
+def step_of() -> str:
+    """The step that is at work; empty for a function of one."""
+    held = _step.get()
+    return "" if held is None else held[0]
 
 
 def reporting(function: Callable[P, R]) -> Callable[P, R]:
@@ -181,11 +246,12 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
 @contextmanager
 def reporting_to(report: Report | None) -> Iterator[None]:
     """Within the block, send reports to ``report``, or nowhere if it is None."""
-    token = _report.set(report)
+    token, of_step = _report.set(report), _step.set([""])
     try:
         yield
     finally:
         _report.reset(token)
+        _step.reset(of_step)
 
 
 def report_of() -> Report | None:

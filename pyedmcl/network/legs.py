@@ -19,6 +19,7 @@ from ..errors import InputError, warn
 from ..forecast.multiview import ViewsEngine, ViewsProblem
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..jobs.runner import ArraySink, Runner
+from ..launch.progress import begin_step
 from ..series.groups import Groups, Layout
 from ..series.scaling import near_one
 from ..series.series import Series, require_rows
@@ -544,22 +545,28 @@ class LegsOfNetwork:
         """All evidence, and the verdicts that follow from it; ``lib_sizes`` as the user gave them."""
         legs, series = self._legs, self._series
         lags = legs.lags or (self._fields["Tp"],)
+        self._begin("skill")
         by_lag = self._maps(lags)
         skill, best = _best(by_lag, lags)
         early = [place for place, lag in enumerate(lags) if not legs.lags or lag <= legs.latest]
         rho, Tp = _best(by_lag[early], [lags[place] for place in early])
         lag = best if legs.lags else None
+        self._begin("surrogates")
         draws, p_value, q_value = self._surrogates(tuple(lags[place] for place in early))
+        self._begin("convergence")
         gain, p_convergence = self._convergence(lib_sizes, Tp)
         evidence = Evidence(skill, q_value, gain, p_convergence, lag, legs.rate, legs.latest)
         if legs.lags:
+            self._begin("order of lags")
             evidence = self._order(evidence, by_lag, Tp)
+        self._begin("links through others")
         partial = through, carried, left, _ = self._partial(evidence)
         verdict, codes = np.full(rho.shape, NONE, object), np.empty(rho.shape, object)
         codes.fill(())  # np.full would take it for an array
         self._judge(evidence, ~np.eye(len(rho), dtype=bool), verdict, codes, *partial)
         p_partial = self._partial_tests(evidence, through)
         if legs.forecast:
+            self._begin("forecasts")
             unsettled = doubtful(evidence, verdict)
             evidence = replace(evidence, p_forecast=self._forecasts(evidence, unsettled, verdict, through))
             self._judge(evidence, unsettled, verdict, codes, *partial)
@@ -579,6 +586,15 @@ class LegsOfNetwork:
             exclusion_radius=self._fields["exclusion_radius"],
             provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record), grid=series.grid,
         )  # fmt: skip
+
+    def _begin(self, step: str) -> None:
+        """Tell whoever watches which leg begins, if it is one of those that were asked for."""
+        legs = self._legs
+        asked = {"skill": True, "surrogates": self._makers is not None, "convergence": legs.convergence,
+                 "order of lags": bool(legs.lags), "links through others": legs.partial,
+                 "forecasts": legs.forecast}  # fmt: skip
+        if asked[step]:
+            begin_step(step, [name for name, wanted in asked.items() if wanted])
 
     def _judge(
         self, evidence: Evidence, asked: Mask, verdict: NDArray[Any], codes: NDArray[Any], through: Numbers,

@@ -277,6 +277,8 @@ class PartialCcm(Result):
     True
     """
 
+    answer_columns = ("cause", "effect", "rho", "partial", "p_value")
+
     series_label: ClassVar = Label("1", "skill of the estimate of the cause through this series")
     column_labels: ClassVar = {
         **common("cause", "effect", "rho", "partial", "p_value", "given"),

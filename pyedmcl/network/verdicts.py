@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..arguments import choice, several
 from ..errors import InputError, need, pandas_for, shown
 from ..results.edges import Graph, graph_of
-from ..results.result import Label, Result, labelled
+from ..results.result import ANSWER_ROWS, Answer, Label, Result, labelled
 from ..series.fields import Grid
 from ..statistics import false_discovery, reached_of
 
@@ -228,11 +228,21 @@ def statement(network: CausalNetwork, cause: int, effect: int) -> str:
     """What can be said of a cause and an effect; series by their numbers."""
     if cause == effect:
         return f"{network.names[cause]} is one series: no statement about a pair can be made."
+    parts = [opening(network, cause, effect), _skill(network, cause, effect), _chance(network, cause, effect)]
+    parts += [_growth(network, cause, effect), _order(network, cause, effect), _others(network, cause, effect)]
+    parts.append(_forecast(network, cause, effect))
+    if network.verdict[effect, cause] in (DIRECT, INDIRECT, LINK):
+        parts.append("A driver that is not in the table is not excluded.")
+    return " ".join(part for part in parts if part)
+
+
+def opening(network: CausalNetwork, cause: int, effect: int) -> str:
+    """The first words of :func:`statement`: the verdict, without its numbers."""
     x, y = network.names[cause], network.names[effect]
     verdict = network.verdict[effect, cause]
     z = int(network.through[effect, cause])
     via = network.names[z] if z >= 0 else ""
-    opening = {
+    said = {
         DIRECT: f"There is evidence that {x} drives {y}, and no other series of the table explains it.",
         INDIRECT: f"{x} and {y} are linked through {via}: {x} acts on {y} through it, or it drives both.",
         LINK: f"There is evidence that {x} drives {y}, directly or through other series: that was not tested.",
@@ -241,14 +251,10 @@ def statement(network: CausalNetwork, cause: int, effect: int) -> str:
         NONE: f"There is no sufficient evidence that {x} drives {y}.",
     }[verdict]
     if f"beside:{via}" in network.codes[effect, cause]:
-        opening = f"There is evidence that {x} drives {y}, also where {via} is known."
+        said = f"There is evidence that {x} drives {y}, also where {via} is known."
     if verdict in (DIRECT, LINK) and (network.hidden_driver or network.verdict[cause, effect] in (DIRECT, LINK)):
-        opening = f"A driver of both that is not in the table would look like this, too. {opening}"
-    parts = [opening, _skill(network, cause, effect), _chance(network, cause, effect), _growth(network, cause, effect)]
-    parts += [_order(network, cause, effect), _others(network, cause, effect), _forecast(network, cause, effect)]
-    if verdict in (DIRECT, INDIRECT, LINK):
-        parts.append("A driver that is not in the table is not excluded.")
-    return " ".join(part for part in parts if part)
+        said = f"A driver of both that is not in the table would look like this, too. {said}"
+    return said
 
 
 def _skill(network: CausalNetwork, cause: int, effect: int) -> str:
@@ -398,6 +404,7 @@ COLUMNS = (
     "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "p_partial",
     "p_forecast", "E", "E_of", "tau", "reasons",
 )  # fmt: skip
+_ANSWER = ("cause", "effect", "verdict", "rho_at_best_lag", "best_lag", "q_value", "E")
 #: Said first where it is likely.
 HIDDEN = "so many are linked, or both ways, that a driver which is not in the table is likely"
 # Of all pairs: those that are linked in both directions, and those with an arrow; of so many series at least.
@@ -507,8 +514,15 @@ class CausalNetwork(Graph, Result):
     grid: Grid | None = field(default=None, repr=False)
     p_partial: Doubles | None = None
 
-    def __repr__(self) -> str:
+    def _headline(self, alone: bool) -> str:
         return f"CausalNetwork of {len(self.names)} series: {self.summary()}"
+
+    def answer(self) -> Answer:
+        """The strongest links: those of verdict direct or link."""
+        rows = self.rows([DIRECT, LINK])
+        shown = [COLUMNS.index(name) for name in _ANSWER]
+        first = [[row[place] for place in shown] for row in rows[:ANSWER_ROWS]]
+        return Answer(_ANSWER, first, len(rows), 'to_frame(["direct", "link"]); statement(cause, effect) in words')
 
     def summary(self) -> str:
         """How many pairs have which verdict, in words."""

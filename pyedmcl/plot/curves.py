@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..results.edges import blank_itself, own_targets
-from ..results.result import told_units, unit_of
+from ..results.result import style, told_units, unit_of
 from .figure import (
     DARK,
     GREY,
@@ -23,10 +23,12 @@ from .figure import (
     colours,
     finished,
     folded,
+    inches,
     legend,
     legend_above,
     moments,
     new_figure,
+    pt,
     several,
     short_dates,
     whole_steps,
@@ -85,7 +87,7 @@ def skill_against_E(
     ax.grid(alpha=0.25)
     legend(ax)
     if title:
-        ax.set_title(title, fontsize=11)
+        ax.set_title(title, fontsize=pt(11))
     return finished(figure, path, dpi=dpi)
 
 
@@ -146,10 +148,10 @@ def skill_surface(scan: Any, path: PathLike | None = None, *, title: str | None 
         if np.isfinite(panel).any():
             dimension, lag = np.unravel_index(int(np.nanargmax(panel)), panel.shape)
             ax.plot(dimension, lag, "o", color="white", markeredgecolor="black")
-        ax.set_xticks(range(len(scan.E)), [str(E) for E in scan.E], fontsize=7)
-        ax.set_yticks(range(len(scan.tau)), [str(tau) for tau in scan.tau], fontsize=7)
+        ax.set_xticks(range(len(scan.E)), [str(E) for E in scan.E], fontsize=pt(7))
+        ax.set_yticks(range(len(scan.tau)), [str(tau) for tau in scan.tau], fontsize=pt(7))
         ax.set_xlabel("E")
-        ax.set_title(f"Tp = {Tp}", fontsize=9)
+        ax.set_title(f"Tp = {Tp}", fontsize=pt(9))
     axes[0].set_ylabel("tau")
     figure.colorbar(image, ax=list(axes), label="rho" if len(rho) == 1 else f"rho (median of {len(rho)} series)")
     if title:
@@ -220,7 +222,7 @@ def skill_against_library(
     ax.set_ylabel("cross-map skill rho")
     ax.grid(alpha=0.25)
     legend(ax)
-    ax.set_title(title or f"median of {result.rho.shape[2]} samples, middle 50 and 90 %", fontsize=10)
+    ax.set_title(title or f"median of {result.rho.shape[2]} samples, middle 50 and 90 %", fontsize=pt(10))
     return finished(figure, path, dpi=dpi)
 
 
@@ -242,7 +244,7 @@ def skill_against_Tp(
     ax.grid(alpha=0.25)
     legend(ax)
     if title:
-        ax.set_title(title, fontsize=10)
+        ax.set_title(title, fontsize=pt(10))
     return finished(figure, path, dpi=dpi)
 
 
@@ -274,7 +276,7 @@ def skill_against_parameter(
     ax.set_xlabel(_MEANING[name])
     ax.set_ylabel("forecast skill rho")
     ax.grid(alpha=0.25)
-    ax.set_title(title or f"{'S-map' if name == 'theta' else 'simplex projection'}, E = {result.E}", fontsize=10)
+    ax.set_title(title or f"{'S-map' if name == 'theta' else 'simplex projection'}, E = {result.E}", fontsize=pt(10))
     return finished(figure, path, dpi=dpi)
 
 
@@ -290,12 +292,12 @@ def skill_against_surrogates(
         ax.hist(finite, bins=min(max(len(finite) // 8, 5), 40), color=PALE, label=f"{len(finite)} surrogates")
         ax.axvline(result.rho[d], color=RED, linewidth=2, label=f"rho = {result.rho[d]:.3f}")
         question = folded(f"{library} predicts {target} ({target} drives {library}?)", _PANEL)
-        ax.set_title(f"{question}\np = {result.p_value[d]:.3g}, q = {result.q_value[d]:.3g}", fontsize=9)
+        ax.set_title(f"{question}\np = {result.p_value[d]:.3g}, q = {result.q_value[d]:.3g}", fontsize=pt(9))
         ax.set_xlabel("cross-map skill rho")
         legend(ax)
     panels[0].set_ylabel("surrogates per bin")
     if title:
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(title, fontsize=pt(11))
     return finished(figure, path, dpi=dpi)
 
 
@@ -326,7 +328,7 @@ def skill_over_time(
     short_dates(ax.xaxis, result.time)
     ax.set_xlabel("middle of the window")
     ax.set_ylabel("skill rho")
-    ax.set_title(title or f"{len(result.starts):,} windows of {result.width:,} rows", fontsize=11)
+    ax.set_title(title or f"{len(result.starts):,} windows of {result.width:,} rows", fontsize=pt(11))
     if curves:
         legend(ax)
     return finished(figure, path, dpi=dpi)
@@ -376,7 +378,7 @@ def coefficients(
         short_dates(last.xaxis, time)
     last.set_xlabel(f"{when} of the prediction" if when != "time (row)" else "time of the prediction (row)")
     heading = f"E = {result.E}, theta = {float(result.theta):g}: coefficients (target per unit of each coordinate)"
-    figure.suptitle(title or f"S-map, {heading}", fontsize=11)
+    figure.suptitle(title or f"S-map, {heading}", fontsize=pt(11))
     return finished(figure, path, dpi=dpi)
 
 
@@ -389,8 +391,8 @@ def _slope(name: str, of: str) -> str:
 def _panel(ax: Any, time: Any, values: Any, label: str) -> None:
     ax.axhline(0, color=GREY, linewidth=0.8)
     ax.plot(time, values, color=MIDDLE, linewidth=1)
-    ax.set_title(label, fontsize=8, loc="left", pad=4)
-    ax.tick_params(labelsize=8)
+    ax.set_title(label, fontsize=pt(8), loc="left", pad=4)
+    ax.tick_params(labelsize=pt(8))
     finite = values[np.isfinite(values)]
     if not finite.size:
         return
@@ -401,7 +403,7 @@ def _panel(ax: Any, time: Any, values: Any, label: str) -> None:
     outside = int(((finite < low - room) | (finite > high + room)).sum())
     if outside:
         ax.set_ylim(low - room, high + room)
-        ax.text(0.995, 0.95, f"{outside} beyond the axis", transform=ax.transAxes, ha="right", va="top", fontsize=7)
+        ax.text(0.995, 0.95, f"{outside} beyond the axis", transform=ax.transAxes, ha="right", va="top", fontsize=pt(7))
 
 
 def _map(figure: Any, ax: Any, time: Any, values: Any, labels: list[str]) -> None:
@@ -412,7 +414,7 @@ def _map(figure: Any, ax: Any, time: Any, values: Any, labels: list[str]) -> Non
         cmap=colours("RdBu_r").with_extremes(bad=GREY), vmin=-(most or 1.0), vmax=most or 1.0,
         extent=(float(time[0]) - 0.5, float(time[-1]) + 0.5, len(labels) - 0.5, -0.5),
     )  # fmt: skip
-    ax.set_yticks(range(len(labels)), labels, fontsize=7)
+    ax.set_yticks(range(len(labels)), labels, fontsize=pt(7))
     figure.colorbar(image, ax=ax, pad=0.02, extend="both", label="slope (target per coordinate)")
 
 
@@ -454,9 +456,9 @@ def skill_over_axis(
         if finite.any():
             low[finite], middle[finite], high[finite] = np.nanpercentile(skill[finite, line], (25, 50, 75), axis=1)
         label = ", ".join(f"{other}={grid.axes[other][at]}" for other, at in zip(others, places, strict=True))
-        style = several(line)
-        ax.plot(grid.axes[name], middle, marker="o", markersize=3, label=label or "median of pairs", **style)
-        ax.fill_between(grid.axes[name], low, high, color=style["color"], alpha=0.15, linewidth=0)
+        line_style = several(line)
+        ax.plot(grid.axes[name], middle, marker="o", markersize=3, label=label or "median of pairs", **line_style)
+        ax.fill_between(grid.axes[name], low, high, color=line_style["color"], alpha=0.15, linewidth=0)
     if all(isinstance(value, int) for value in grid.axes[name]):
         whole_steps(ax.xaxis)
     ax.set_xlabel(name)
@@ -464,7 +466,7 @@ def skill_over_axis(
     ax.grid(alpha=0.25)
     legend(ax)
     if title:
-        ax.set_title(title, fontsize=11)
+        ax.set_title(title, fontsize=pt(11))
     return finished(figure, path, dpi=dpi)
 
 
@@ -490,18 +492,18 @@ def delay_path(
     """
     values, names = np.asarray(result.values)[:_PATH], [with_unit(name) for name in result.names]
     figure = new_figure(5.6, 5.2)
-    style = {"color": MIDDLE, "linewidth": 0.6, "marker": ".", "markersize": 2.5, "markerfacecolor": DARK,
-             "markeredgecolor": "none"}  # fmt: skip
+    path_style = {"color": MIDDLE, "linewidth": 0.6, "marker": ".", "markersize": 2.5, "markerfacecolor": DARK,
+                  "markeredgecolor": "none"}  # fmt: skip
     if values.shape[1] > 2:
         ax = figure.add_subplot(projection="3d")
-        ax.plot(*values[:, :3].T, **style)
+        ax.plot(*values[:, :3].T, **path_style)
         ax.set_zlabel(names[2])
-        ax.tick_params(labelsize=7)
+        ax.tick_params(labelsize=pt(7))
         ax.set_box_aspect(None, zoom=0.86)  # else the third axis' label lies outside the picture
     else:
         ax = figure.add_subplot()
         columns = values.T if values.shape[1] == 2 else (np.arange(len(values)), values[:, 0])
-        ax.plot(*columns, **style)
+        ax.plot(*columns, **path_style)
     ax.set_xlabel(names[0] if values.shape[1] > 1 else "time (row)")
     ax.set_ylabel(names[1] if values.shape[1] > 1 else names[0])
     words = [title] if title else []
@@ -510,7 +512,7 @@ def delay_path(
     if len(result.values) > _PATH:
         words.append(f"the first {_PATH:,} of {len(result.values):,} rows")
     if words:
-        ax.set_title(", ".join(words), fontsize=10)
+        ax.set_title(", ".join(words), fontsize=pt(10))
     return finished(figure, path, dpi=dpi)
 
 
@@ -535,7 +537,7 @@ def neighbour_distances(
     ax.set_ylabel(f"distance [{as_label(units.pop())}]" if len(units) == 1 else "distance (unit of the data)")
     legend(ax)
     if title:
-        ax.set_title(title, fontsize=10)
+        ax.set_title(title, fontsize=pt(10))
     return finished(figure, path, dpi=dpi)
 
 
@@ -546,6 +548,7 @@ _LEVEL = 0.95  # of the band around forecasts
 _SHOWN = 200  # steps of a prediction; more cannot be told apart
 _FORECAST_PANEL = 28  # letters beside a panel
 _VIEWS = 15  # views that get a bar
+_WIDE_ENOUGH = 1.2  # inches of a panel whose ticks have room
 
 
 def predictions(
@@ -582,7 +585,8 @@ def views(
     """As :func:`predictions`, above the skill by which each of the best views was chosen."""
     shown = result.views[:_VIEWS]
     figure = new_figure(9.6, 3.9 + 0.22 * len(shown))
-    upper, lower = figure.subfigures(2, 1, height_ratios=(3.6, 0.6 + 0.22 * len(shown)))
+    bars = 0.6 + 0.22 * len(shown)
+    upper, lower = figure.subfigures(2, 1, height_ratios=(3.6 if style().ax is None else bars, bars))
     course, against = upper.subplots(1, 2, width_ratios=(2.4, 1))
     _course(course, result, title)
     _against(against, result)
@@ -591,7 +595,7 @@ def views(
     if np.isfinite(result.rho):
         ax.axvline(result.rho, color=RED, linewidth=1.4, label=f"their average, rho = {result.rho:.3f}")
         legend(ax, loc="lower right", bbox_to_anchor=(1, 1.0), borderaxespad=0.1)
-    ax.set_yticks(range(len(shown)), [as_label(", ".join(view)) for view in shown], fontsize=7)
+    ax.set_yticks(range(len(shown)), [as_label(", ".join(view)) for view in shown], fontsize=pt(7))
     ax.invert_yaxis()
     more = "" if len(result.views) <= _VIEWS else f", the best {_VIEWS} of {len(result.views):,} that were averaged"
     ax.set_xlabel(f"rho of each view among the rows of the library{more}")
@@ -612,8 +616,8 @@ def _course(ax: Any, result: Any, title: str | None) -> None:
     short_dates(ax.xaxis, time)
     ax.set_xlabel(label if len(time) <= _SHOWN else f"{label}, the last {_SHOWN} steps")
     ax.set_ylabel(folded(_name(result) or "value", _FORECAST_PANEL))
+    ax.set_title(title or _heading(result), fontsize=pt(11))
     legend_above(ax)
-    ax.set_title(title or _heading(result), fontsize=11, pad=26)
 
 
 def _band(result: Any, predicted: Any) -> tuple[Any, Any, str]:
@@ -628,6 +632,8 @@ def _band(result: Any, predicted: Any) -> tuple[Any, Any, str]:
 
 
 def _against(ax: Any, result: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     observed, predicted = np.asarray(result.observed), np.asarray(result.predicted)
     many = len(observed) > 5000
     ax.plot(observed, predicted, ".", markersize=1 if many else 3, alpha=0.3 if many else 0.6, color=MIDDLE,
@@ -636,6 +642,8 @@ def _against(ax: Any, result: Any) -> None:
     if np.isfinite(pairs).any():
         ends = (float(np.nanmin(pairs)), float(np.nanmax(pairs)))
         ax.plot(ends, ends, color="#999999", linewidth=0.8, zorder=0)
+    for axis in (ax.xaxis, ax.yaxis) if inches(ax) < _WIDE_ENOUGH else ():
+        axis.set_major_locator(MaxNLocator(nbins=2))
     ax.set_xlabel(folded(f"observed {_name(result)}".strip(), _FORECAST_PANEL))
     ax.set_ylabel(folded(f"predicted {_name(result)}".strip(), _FORECAST_PANEL))
 

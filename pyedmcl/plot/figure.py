@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..atomic_files import output_path, path_of, writing
 from ..errors import InputError, OutputError, missing_extra, shown
-from ..results.result import style, titled, unit_of
+from ..results.result import printable, style, titled, unit_of
 
 # Grey pictures as PNG files with the standard library alone, written whole or not at all.
 
@@ -79,7 +79,7 @@ def check_png(path: str | os.PathLike[str]) -> Path:
 
 _LINE = 80  # letters of a line of a legend
 _LEGEND_LINE, _FEW_LINES = 0.16, 3  # inches of such a line; lines that find room in any figure
-_BELOW = 0.5  # inches that tick labels and the label of an axis take
+_GAP, _BELOW = 0.1, 0.45  # inches of marks, and of tick labels and the label of an axis at letters of 10 points
 DARK, MIDDLE, PALE, RED, GREY = "#21526b", "#2a788e", "#9aa5ab", "#d1495b", "#b8b8b8"
 # Of two curves each has a colour and a mark of its own.
 PAIR = ((MIDDLE, "o", "-"), (RED, "s", "--"))
@@ -107,28 +107,34 @@ def legend(ax: Any, **options: Any) -> None:
 
     With ``options`` it lies within the axes, on a pale ground.
     """
-    if options or style().ax is not None:
-        ax.legend(**{"fontsize": 8, "loc": "best", "framealpha": 0.85, "edgecolor": "none", **options})
+    if options:
+        ax.legend(**{"fontsize": pt(8), "loc": "best", "framealpha": 0.85, "edgecolor": "none", **options})
         return
     from matplotlib.transforms import ScaledTranslation
 
+    line = min(_LINE, int(72 * inches(ax) / (_LETTER_WIDTH * pt(8)))) if style().ax is not None else _LINE
     drawn, said = ax.get_legend_handles_labels()
-    labels = [folded(label, _LINE - 6) for label in said]
-    columns = max(min(len(labels), _LINE // (max(map(len, said), default=0) + 6)), 1)
-    below = ax.transAxes + ScaledTranslation(0, -_BELOW, ax.figure.dpi_scale_trans)
-    ax.legend(drawn, labels, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, borderaxespad=0,
-              frameon=False, ncols=columns)  # fmt: skip
+    labels = [folded(label, max(line - 6, 12)) for label in said]
+    columns = max(min(len(labels), line // (max(map(len, said), default=0) + 6)), 1)
+    below = ax.transAxes + ScaledTranslation(0, -_GAP - _BELOW * pt(1), ax.figure.dpi_scale_trans)
+    ax.legend(drawn, labels, fontsize=pt(8), loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below,
+              borderaxespad=0, frameon=False, ncols=columns)  # fmt: skip
     # Without this a long legend takes its room from the curves. A part of a figure cannot grow.
-    if style().figsize is None and hasattr(ax.figure, "set_figheight"):
+    if style().figsize is None and style().ax is None and hasattr(ax.figure, "set_figheight"):
         lines = sum(label.count("\n") + 1 for label in labels) / columns
         ax.figure.set_figheight(ax.figure.get_figheight() + _LEGEND_LINE * max(lines - _FEW_LINES, 0))
 
 
 def legend_above(ax: Any) -> None:
-    """A legend in one line between the title and the curves, which it cannot cover."""
-    entries = len(ax.get_legend_handles_labels()[0])
+    """A legend in one line between the title and the curves, or in several lines where the axes are narrow."""
+    said = ax.get_legend_handles_labels()[1]
+    room = 72 * inches(ax) / (_LETTER_WIDTH * pt(8))
+    columns = max(len(said), 1) if style().ax is None or sum(len(one) + 6 for one in said) <= room else 1
     place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.3, "frameon": False}
-    ax.legend(fontsize=8, ncols=max(entries, 1), **place)
+    ax.legend(fontsize=pt(8), ncols=columns, **place)
+    # Room for it below the title, which stands above.
+    size = ax.title.get_fontsize()
+    ax.set_title(ax.get_title(), fontsize=size, pad=pt(8) * (1 + 1.45 * -(-len(said) // columns)) + 4)
 
 
 def whole_steps(axis: Any, most: int = 12) -> None:
@@ -173,7 +179,8 @@ def new_figure(width: float, height: float) -> Any:
     except ImportError as error:
         raise missing_extra("matplotlib", "plot", "a picture") from error
     if style().ax is not None:
-        return Place(style().ax)
+        given = style().ax
+        return given if hasattr(given, "subfigures") else Place(np.ravel(np.array(given, object)).tolist())
     # Not through pyplot: that would choose a window system, and keep every figure until it is closed.
     # "compressed" is "constrained" that also measures the labels of axes with a fixed shape, such as squares.
     figure: Any = Figure(figsize=style().figsize or (width, height), layout="compressed")
@@ -189,49 +196,93 @@ def _shown(figure: Any) -> bytes:
     return memory.getvalue()
 
 
-class Place:
-    """Axes of the caller in place of a figure: one panel is drawn on them, several in their space."""
+def pt(size: float) -> float:
+    """A size of letters, of a page whose text has the size that ``font.size`` of matplotlib says (10 by default)."""
+    from matplotlib import rcParams
 
-    def __init__(self, ax: Any) -> None:
-        self._ax = ax
-        self.axes = [ax]
+    return size * float(rcParams["font.size"]) / 10
+
+
+class Place:
+    """Axes of the caller in place of a figure: one panel is drawn on them, several on as many, or in their space."""
+
+    def __init__(self, axes: Sequence[Any]) -> None:
+        self.axes = list(axes)
 
     @property
     def whole(self) -> Any:
         """The caller's figure."""
-        return self._ax.figure
+        return self.axes[0].figure
 
     def add_subplot(self, projection: str | None = None) -> Any:
         """The axes themselves. Raises InputError where they have not the projection that is needed."""
-        if projection is not None and self._ax.name != projection:
+        (ax,) = self._of(1)
+        if projection is not None and ax.name != projection:
             raise InputError(f"ax: this picture needs axes with projection={projection!r}; make them with it")
-        return self._ax
+        return ax
 
     def subplots(
         self, nrows: int = 1, ncols: int = 1, *, squeeze: bool = True, sharex: bool = False, sharey: bool = False,
         **ratios: Any,
     ) -> Any:  # fmt: skip
-        """Panels in the space of the axes, which are hidden."""
-        spec = self._ax.get_subplotspec()
+        """As many axes as panels, or panels in the space of one, which is hidden; in a narrow one below each other."""
+        if len(self.axes) > 1 or nrows * ncols == 1:
+            panels = np.array(self._of(nrows * ncols), object).reshape(nrows, ncols)
+            return panels if not squeeze else panels.ravel() if panels.size > 1 else panels[0, 0]
+        (ax,) = self.axes
+        spec = ax.get_subplotspec()
         if spec is None:
             raise InputError("ax: this picture has several panels; axes of a grid are needed, as plt.subplots() gives")
-        self._ax.set_axis_off()
-        grid = spec.subgridspec(nrows, ncols, **ratios)
-        panels = grid.subplots(sharex=sharex, sharey=sharey, squeeze=squeeze)
-        self.axes = list(np.ravel(panels))
-        return panels
+        ax.set_axis_off()
+        narrow = ncols > 1 and inches(ax) < _PANEL_INCHES * ncols
+        if narrow:
+            nrows, ncols, ratios = nrows * ncols, 1, {}
+        panels = spec.subgridspec(nrows, ncols, **ratios).subplots(sharex=sharex, sharey=sharey, squeeze=False)
+        self.axes = list(panels.ravel())
+        return panels.T if narrow and not squeeze else panels if not squeeze else panels.ravel()
+
+    def _of(self, count: int) -> list[Any]:
+        if len(self.axes) != count:
+            raise InputError(
+                f"ax: this picture has {count} panel{'s' if count > 1 else ''}, and {len(self.axes)} axes were given; "
+                "give as many, or a SubFigure"
+            )
+        return self.axes
 
     def subfigures(self, *_: Any, **__: Any) -> Any:
         """Never: raises InputError."""
-        raise InputError("ax: this picture has several parts and cannot lie in other axes; leave ax out")
+        raise InputError("ax: this picture has several parts; a SubFigure is needed, as figure.subfigures() gives")
 
     def colorbar(self, image: Any, **options: Any) -> Any:
         """Beside the axes."""
         return self.whole.colorbar(image, **options)
 
     def suptitle(self, text: str, **options: Any) -> Any:
-        """Over the first panel, above its own title."""
-        return self._ax.set_title(text, pad=24 if len(self.axes) > 1 else 6, **options)
+        """Over the first panel, in the lines above its own title."""
+        first = self.axes[0]
+        side = next((side for side in ("left", "center") if first.get_title(loc=side)), "center")
+        own = first.get_title(loc=side)
+        return first.set_title(f"{text}\n{own}" if own else text, loc=side, **options)
+
+
+_PANEL_INCHES = 2.2  # of each of several panels side by side
+
+
+def inches(ax: Any) -> float:
+    """How wide axes are, as far as that is known before a picture is laid out."""
+    return float(ax.get_window_extent().width / ax.figure.dpi)
+
+
+def fold_titles(axes: Sequence[Any]) -> None:
+    """Break titles into lines that are not longer than their axes are wide."""
+    for ax in axes:
+        for title in (ax.title, ax._left_title):
+            if title.get_text():
+                letters = int(72 * inches(ax) / (_LETTER_WIDTH * title.get_fontsize()))
+                title.set_text(folded(title.get_text(), max(letters, 12)))
+
+
+_LETTER_WIDTH = 0.6  # of a letter, for one of its height
 
 
 def colours(default: str) -> Any:
@@ -251,8 +302,7 @@ def colours(default: str) -> Any:
 
 def as_label(name: object) -> str:
     """The name of a series as a text of a picture: never a formula, and without control characters."""
-    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(name))
-    return text.replace("$", r"\$")
+    return printable(name).replace("$", r"\$")
 
 
 def with_unit(name: object) -> str:
@@ -299,6 +349,12 @@ def finished(figure: Any, path: str | os.PathLike[str] | None, *, dpi: int = 150
     -------
     matplotlib.figure.Figure
     """
+    if style().ax is not None:
+        fold_titles(figure.axes)
+        above = getattr(figure, "_suptitle", None)
+        if above is not None:
+            letters = int(72 * figure.bbox.width / figure.dpi / (_LETTER_WIDTH * above.get_fontsize()))
+            above.set_text(folded(above.get_text(), letters))
     if path is not None:
         save_figure(figure, path, dpi=dpi)
     return figure
@@ -321,7 +377,8 @@ def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 150) ->
     memory = io.BytesIO()
     titled(figure)
     try:
-        getattr(figure, "whole", figure).savefig(memory, format=path.suffix.lower()[1:], dpi=style().dpi or dpi)
+        whole = getattr(figure, "whole", figure).figure
+        whole.savefig(memory, format=path.suffix.lower()[1:], dpi=style().dpi or dpi)
     except Exception as error:  # of matplotlib, about a title, say, which it cannot typeset
         raise InputError(f"{path}: matplotlib cannot draw this picture ({type(error).__name__}: {error})") from error
     with writing(path, "the picture") as draft:

@@ -16,8 +16,9 @@ from ..arguments import boolean, choice, many
 from ..errors import InputError, need, shown
 from ..launch.progress import report_progress
 from ..results.edges import Strongest, between_series, blank_itself, own_targets
+from ..results.result import style
 from ..results.tables import checked_map
-from .figure import DARK, GREY, as_label, cluster_mark, colours, finished, legend, new_figure, short_names
+from .figure import DARK, GREY, as_label, cluster_mark, colours, finished, legend, new_figure, pt, short_names
 
 # Means and maxima of blocks, so that a picture of a very large map stays small and needs little memory.
 
@@ -138,6 +139,7 @@ def _leaves(profiles: NDArray[np.float64]) -> Positions:
 _NAMED = 40  # names are written at the ticks up to this number of series
 _FEW, _LETTERS, _FEWER_LETTERS = 12, 24, 16  # of a name, where there are few series and where there are more
 _NUMBERED = 8  # series whose cells have numbers
+FEW_FIELDS = 6  # series beside a field, each of which gets a map
 _MISSING = "#b8b8b8"
 _LONGEST = 8  # times as long as wide, beyond which cells are no squares
 
@@ -213,6 +215,55 @@ def heat_map(
     return finished(ax.figure, path, dpi=dpi)
 
 
+def field_maps(
+    values: NDArray[np.float64], grid: Any, titles: Sequence[str], path: str | os.PathLike[str] | None = None,
+    *, label: str,
+) -> Any:  # fmt: skip
+    """A map of a field of two dimensions for each of a few other series, by its own coordinates.
+
+    Parameters
+    ----------
+    values : ndarray (n_others, n_cells)
+    grid : Grid
+        Where the cells lie; those without a series are grey.
+    titles : sequence of str
+        One for each map.
+    label : str
+        What the colours mean.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    maps, (down, across) = grid.spread(values, 1), grid.dims
+    edges = [_edges(grid.coords.get(dim), n) for dim, n in zip(grid.dims, grid.shape, strict=True)]
+    columns = min(len(maps), 3)
+    rows = -(-len(maps) // columns)
+    figure = new_figure(1.2 + 4.2 * columns, 3.6 * rows)
+    panels = np.ravel(figure.subplots(rows, columns, squeeze=False))
+    for ax, cells, title in zip(panels, maps, titles, strict=False):
+        image = ax.pcolormesh(edges[1], edges[0], np.ma.masked_invalid(cells), vmin=-1.0, vmax=1.0,
+                              cmap=colours("RdBu_r"), rasterized=True)  # fmt: skip
+        ax.set_facecolor(_MISSING)
+        ax.set_title(as_label(title), fontsize=pt(10))
+        ax.set_xlabel(as_label(across))
+        ax.set_ylabel(as_label(down))
+    for ax in panels[len(maps):]:
+        ax.set_axis_off()
+    figure.colorbar(image, ax=list(panels), label=label)
+    return finished(figure, path)
+
+
+def _edges(labels: Any, n: int) -> NDArray[np.float64]:
+    """Where cells end along a dimension: half way between its coordinates, or between numbers where it has none."""
+    if labels is None or labels.dtype.kind not in "iuf" or n < 2 or not np.isfinite(labels).all():
+        return np.arange(n + 1, dtype=np.float64) - 0.5
+    at: NDArray[np.float64] = labels.astype(np.float64)
+    middle = (at[1:] + at[:-1]) / 2
+    ends = 2 * at[0] - middle[0], 2 * at[-1] - middle[-1]
+    return np.array([ends[0], *middle, ends[1]], np.float64)
+
+
 def edge_map(
     parts: Callable[[], Iterable[Any]],
     names: Sequence[str],
@@ -280,14 +331,17 @@ def _picture(cells: Any, size: int, names: list[str], columns: list[str], headin
     ax.set_xlabel("cause (target)")
     ax.set_ylabel("effect (library)")
     if heading:
-        ax.set_title("\n".join(heading), fontsize=11)
+        ax.set_title("\n".join(heading), fontsize=pt(11))
     _ticks(ax, names, columns)
     if size == 1 and max(cells.shape) <= _NUMBERED:
         _numbers(ax, cells, marks)
     elif marks is not None and size == 1:
         _dots(ax, marks)
-    scale = ax.inset_axes([1.03, 0, 0.04, 1])  # as high as the map, whatever its shape
-    ax.figure.colorbar(image, cax=scale, label=label)
+    if style().ax is None:
+        scale = ax.inset_axes([1.03, 0, 0.04, 1])  # as high as the map, whatever its shape
+        ax.figure.colorbar(image, cax=scale, label=label)
+    else:  # the layout of a caller's figure knows nothing of what lies in other axes
+        ax.figure.colorbar(image, ax=ax, label=label, pad=0.02)
     return ax
 
 
@@ -296,7 +350,7 @@ def _numbers(ax: Any, cells: Any, marks: Any) -> None:
         row, column = map(int, place)
         value = float(cells[row, column])
         star = "*" if marks is not None and marks[row, column] else ""
-        ax.text(column, row, f"{value:.2f}{star}", ha="center", va="center", fontsize=8,
+        ax.text(column, row, f"{value:.2f}{star}", ha="center", va="center", fontsize=pt(8),
                 color="white" if abs(value) > 0.7 else "black")  # fmt: skip
 
 
@@ -316,7 +370,7 @@ def _ticks(ax: Any, names: list[str], columns: list[str]) -> None:
         short = [as_label(name) for name in short_names(side, _LETTERS if n <= _FEW else _FEWER_LETTERS)]
         widest = max((len(one) + len(other) for one, other in pairwise(short)), default=0) / 2
         upright = axis is ax.yaxis or (widest + 2) * n <= 70  # else names of columns would overlap
-        axis.set_ticks(range(n), short, fontsize=9.0 if n <= 20 else 6.5, rotation=0 if upright else 90)
+        axis.set_ticks(range(n), short, fontsize=pt(9.0 if n <= 20 else 6.5), rotation=0 if upright else 90)
         axis.set_tick_params(length=2)
 
 
@@ -420,10 +474,10 @@ def on_circle(labels: Sequence[str]) -> NDArray[np.float64]:
     return angles
 
 
-def by_forces(labels: Sequence[str], weights: Points, widths: Points) -> Points:
+def by_forces(labels: Sequence[str], weights: Points, widths: Points, height: float = 1.0) -> Points:
     """Places (n, 2) from -1 to 1: linked series near each other, all others apart, clusters together.
 
-    ``widths`` are those of names.
+    ``widths`` are those of names, ``height`` that of their letters, where 1 is what fits a figure of its own.
 
     Fruchterman and Reingold, Softw. Pract. Exp. 21, 1129 (1991), from the circle, so that there is nothing random.
     """
@@ -442,17 +496,17 @@ def by_forces(labels: Sequence[str], weights: Points, widths: Points) -> Points:
         force = (apart * ((length / distance) ** 2 - pull * distance / length)[..., None]).sum(axis=1) - at * length
         size = np.maximum(np.sqrt((force**2).sum(axis=1)), 1e-9)
         at = at + force / size[:, None] * np.minimum(size, 0.3 * (1 - step / _STEPS))[:, None]
-    return _spread(at, widths)
+    return _spread(at, widths, _HEIGHT * height)
 
 
-def _spread(at: Points, widths: Points) -> Points:
+def _spread(at: Points, widths: Points, height: float) -> Points:
     """Places that fill a square, with room for a mark and a name of each width, as far as there is any."""
     wide = (widths[:, None] + widths[None]) / 2
     for _ in range(_APART_STEPS):
         at = at - (at.max(axis=0) + at.min(axis=0)) / 2
         at = at / np.maximum(np.abs(at).max(axis=0), 1e-9)
         apart = at[:, None] - at[None]
-        lacking = np.stack([wide, np.full_like(wide, _HEIGHT)], axis=2) - np.abs(apart)
+        lacking = np.stack([wide, np.full_like(wide, height)], axis=2) - np.abs(apart)
         near = (lacking > 0).all(axis=2) & ~np.eye(len(at), dtype=bool)
         if not near.any():
             break
@@ -471,6 +525,8 @@ _NODES = 60  # series that can be told apart on a circle
 _ARROWS = 400
 _NETWORK_LETTERS, _LETTER = 16, 0.035  # of a name; the width of one, of font size 10, where the circle has radius 1
 _PALEST = 0.3  # of the colours: paler ones are lost on white paper
+_SIDE = 5.3  # inches of the axes of a network in a figure of its own
+_MOST_NAME, _LEAST_LETTERS = 0.75, 4  # of the radius that names may take
 
 
 def causal_network(
@@ -602,30 +658,45 @@ def _network(
         )
     figure = new_figure(7.6, 7.0)
     ax = figure.add_subplot()
+    side = min(ax.get_window_extent().size) / ax.figure.dpi
     texts, ends = [str(name) for name in names], np.searchsorted(drawn, links)
     weights = np.zeros((len(drawn), len(drawn)))
     weights[ends[:, 0], ends[:, 1]] = strength
     labels = clusters_of(clusters, texts, drawn.tolist(), weights)
-    _Picture([texts[i] for i in drawn.tolist()], labels, weights, layout).draw(figure, ax, ends, strength)
+    _Picture([texts[i] for i in drawn.tolist()], labels, weights, layout, side).draw(figure, ax, ends, strength)
     heading = [title] if title else []
     counted = many(len(links), "link") if len(links) else "no link"
     heading.append(f"{counted}, cause → effect" if len(links) == held.total
                    else f"the strongest {len(links):,} of {held.total:,} links, cause → effect")  # fmt: skip
-    ax.set_title("\n".join(heading), fontsize=11)
+    ax.set_title("\n".join(heading), fontsize=pt(11))
     return finished(figure, path, dpi=dpi)
 
 
 class _Picture:
     """Series of a network at their places."""
 
-    def __init__(self, names: Sequence[str], labels: Sequence[str], weights: Any, layout: str) -> None:
-        self._names = [as_label(name) for name in short_names(names, _NETWORK_LETTERS)]
+    def __init__(
+        self, names: Sequence[str], labels: Sequence[str], weights: Any, layout: str, side: float
+    ) -> None:  # fmt: skip
         self._labels, self._circle = labels, layout == "circle"
-        self._font = 10 if len(names) <= 20 else 7.5 if len(names) <= 40 else 6
-        self._widths = _LETTER * self._font / 10 * np.array([len(name) for name in self._names], float)
+        self._font = pt(10 if len(names) <= 20 else 7.5 if len(names) <= 40 else 6)
+        self._height = self._font / 10 * _SIDE / side  # of letters, for those of size 10 in a figure of its own
+        letter = _LETTER * self._height
+        letters = min(_NETWORK_LETTERS, max(int(_MOST_NAME / letter), _LEAST_LETTERS))
+        self._names = [as_label(name) for name in short_names(names, letters)]
+        self._widths = letter * np.array([len(name) for name in self._names], float)
         self._angles = on_circle(labels)
         self._at = (np.column_stack([np.cos(self._angles), np.sin(self._angles)]) if self._circle
-                    else by_forces(labels, weights, self._widths))  # fmt: skip
+                    else by_forces(labels, weights, self._widths, self._height))  # fmt: skip
+        self._below = self._name_below(weights)
+
+    def _name_below(self, weights: Any) -> NDArray[np.bool_]:
+        """Of which series more arrows come from above than from below, so that a name above would be struck."""
+        apart = self._at[None] - self._at[:, None]
+        steep = np.abs(apart[..., 1]) > 0.5 * np.abs(apart[..., 0])
+        linked = (weights + weights.T > 0) & steep
+        above, below = ((linked & (sign * apart[..., 1] > 0)).sum(axis=1) for sign in (1, -1))
+        return np.asarray(above > below)
 
     def draw(self, figure: Any, ax: Any, links: Any, strength: Any) -> None:
         from matplotlib.cm import ScalarMappable
@@ -644,7 +715,7 @@ class _Picture:
         self._texts(ax, self._font)
         longest = self._widths.max(initial=0.0)
         # Around a circle, the wider the picture the smaller is what stands for 1, and the wider are names.
-        reach = 1.14 / (1 - 0.7 * longest) if self._circle else 1.14 + longest / 2
+        reach = (1.05 + 0.09 * self._height) / (1 - 0.7 * longest) if self._circle else 1.14 + longest / 2
         ax.set_xlim(-reach, reach)
         ax.set_ylim(-reach, reach)
         ax.set_aspect("equal")
@@ -665,11 +736,16 @@ class _Picture:
             legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(len(named), 4))
 
     def _texts(self, ax: Any, font: float) -> None:
-        for name, angle, (x, y) in zip(self._names, self._angles, self._at, strict=True):
+        from matplotlib.patheffects import withStroke
+
+        halo = [withStroke(linewidth=2, foreground=ax.get_facecolor())]  # where an arrow must pass
+        for name, angle, (x, y), below in zip(self._names, self._angles, self._at, self._below, strict=True):
             if self._circle:
                 left = np.cos(angle) < -1e-9
                 ax.text(1.07 * x, 1.07 * y, name, fontsize=font, rotation_mode="anchor",
                         rotation=np.degrees(angle) + (180 if left else 0), ha="right" if left else "left",
                         va="center")  # fmt: skip
             else:
-                ax.annotate(name, (x, y), (0, 6), textcoords="offset points", fontsize=font, ha="center", va="bottom")
+                side = (0, -6) if below else (0, 6)
+                ax.annotate(name, (x, y), side, textcoords="offset points", fontsize=font, ha="center",
+                            va="top" if below else "bottom", path_effects=halo)  # fmt: skip

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..arguments import several
 from ..errors import InputError
-from .figure import colours, finished, new_figure, short_dates
+from ..results.result import style
+from .figure import colours, finished, legend, new_figure, pt, short_dates
 
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
@@ -104,7 +105,7 @@ def plot_image(
             axis.axis_date()
             short_dates(axis, dates)
     if title:
-        ax.set_title(title, fontsize=10)
+        ax.set_title(title, fontsize=pt(10))
     if label:
         beyond = bool(np.nanmax(values, initial=0.0) > max(white, black))
         extend = "max" if beyond else "neither"
@@ -151,7 +152,7 @@ def line_histograms(result: Any, path: PathLike | None = None, *, title: str | N
         name, words, least_name, measures, colour = panel
         histogram = np.asarray(getattr(result, name), np.float64)
         least = int(getattr(result, least_name))
-        ax.set_title(words, fontsize=10)
+        ax.set_title(words, fontsize=pt(10))
         ax.set_xlabel("length")
         edges, heights = _bars(histogram)
         if heights.size and heights.max() > 0:
@@ -165,11 +166,15 @@ def line_histograms(result: Any, path: PathLike | None = None, *, title: str | N
                 ax.set_xscale("log")
         else:
             ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", va="center", color="#777777")
-        text = "\n".join(f"{measure} = {result[measure]:.5g}" for measure in measures)
-        ax.text(0.97, 0.96, text, transform=ax.transAxes, ha="right", va="top", fontsize=8, linespacing=1.4,
+        told = [f"{measure} = {result[measure]:.5g}" for measure in measures]
+        if style().ax is not None:  # a small panel has no room for them
+            ax.set_title(f"{words}: {', '.join(told)}", fontsize=pt(8))
+            continue
+        text = "\n".join(told)
+        ax.text(0.97, 0.96, text, transform=ax.transAxes, ha="right", va="top", fontsize=pt(8), linespacing=1.4,
                 bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
     figure.axes[0].set_ylabel("lines of that length")
-    figure.suptitle(title or _heading(result), fontsize=11)
+    figure.suptitle(title or _heading(result), fontsize=pt(11))
     return finished(figure, path, dpi=dpi)
 
 
@@ -227,7 +232,7 @@ def measure_curves(
     panels[-1].set_xlabel(axis)
     short_dates(panels[-1].xaxis, where)
     if title:
-        panels[0].set_title(title, fontsize=11)
+        panels[0].set_title(title, fontsize=pt(11))
     return finished(figure, path, dpi=dpi)
 
 
@@ -257,7 +262,7 @@ def lag_curve(
     ax.axvline(0, color="#777777", linewidth=0.6)
     ax.set_xlabel("lag (rows): y leads < 0 < x leads")
     ax.set_ylabel("recurrence rate" if several == 1 else f"recurrence rate, mean of {several:,}")
-    ax.set_title(title or f"highest at lag {profile.max_lag[0]}", fontsize=11)
+    ax.set_title(title or f"highest at lag {profile.max_lag[0]}", fontsize=pt(11))
     if profile.surrogates is not None:
-        ax.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+        legend(ax)
     return finished(figure, path, dpi=dpi)

@@ -16,7 +16,7 @@ from ..arguments import boolean, choice, column_names, integer, several, some
 from ..call import noticed
 from ..errors import InputError, ReadingWarning, RecurrenceWarning, need, shown, warn
 from ..jobs.runner import ListSink, public_function
-from ..results.result import Label, Result, brief, common
+from ..results.result import Answer, Label, Result, brief, common
 from ..series.arrays import to_array
 from ..series.groups import Groups, groups_of, names_columns
 from ..series.number_forms import NotNumericError, numeric_column
@@ -25,7 +25,7 @@ from . import arguments, remarks, rqa
 from .arguments import SEARCHED, Convention, Spread, metric_named, minimum, required, scaled, spread_in
 from .batch_counts import BatchCounts, Ints, MeasuresOfMany
 from .batch_problem import BatchProblem, Side, near_one, side_of
-from .measures import MEASURE_LABELS, SHORT_NAMES, RecurrenceResult, long_name
+from .measures import MEASURE_LABELS, SHORT_NAMES, RecurrenceResult, first_measures, long_name
 from .points import Embedding, coded, embedding_of, points_of
 from .problem import RqaProblem
 from .rqa import Device, Options, Progress
@@ -271,12 +271,16 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
     failed: Mapping[int, str] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def answer(self) -> Answer:
+        """The first measures of each matrix."""
+        return first_measures(self.to_dict(short=True), len(self))
+
     @property
     def radii(self) -> tuple[Any, ...]:
         """What was asked for of each series; of the first one, where each has its own."""
         return tuple(tuple(one) if isinstance(one, list) else one for one in self.asked[0].tolist())
 
-    def __repr__(self) -> str:
+    def _headline(self, alone: bool) -> str:
         series, radii = len(self.x), len(self.radii)
         return f"RqaBatch({series:,} series, {radii} {'radius' if radii == 1 else 'radii'}, {self.convention.name!r})"
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..arguments import boolean, integer
 from ..errors import InputError, need, pandas_for, shown
-from ..results.result import Label, Result, brief
+from ..results.result import ANSWER_ROWS, Answer, Label, Result, brief
 from ..results.result import labelled as labelled_array
 from . import counts as formulas
 from .arguments import minimum
@@ -386,7 +386,7 @@ class RecurrenceResult(Measures, Result):
     True
     """
 
-    def __repr__(self) -> str:
+    def _headline(self, alone: bool) -> str:
         shown = ", ".join(f"{name}={self[name]:.6g}" for name in ("RR", "DET", "L", "Lmax", "ENTR", "LAM", "TT"))
         size = f"{self.counts.n_rows} x {self.counts.n_columns}"
         return f"RecurrenceResult({size}, radius={self.radius!r}, convention={self.convention.name!r}, {shown})"
@@ -467,6 +467,14 @@ def labelled_frame(columns: Mapping[str, Sequence[Any]], label: str, labels: Seq
 # Recurrence quantification of several matrices side by side.
 
 
+def first_measures(columns: Mapping[str, Sequence[Any]], total: int) -> Answer:
+    """What tells matrices apart, and the measures that are looked at first."""
+    symbols = [name for name in columns if name in SHORT_NAMES]
+    shown = [name for name in columns if name not in (*symbols, "radius_used")] + ["RR", "DET", "Lmax", "ENTR", "LAM"]
+    rows = [[columns[name][row] for name in shown] for row in range(min(total, ANSWER_ROWS))]
+    return Answer(shown, rows, total)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     """Recurrence quantification of several matrices: of several radii, or of windows along a series.
@@ -501,6 +509,10 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     label: str
     labels: tuple[Any, ...]
     time: NDArray[Any] | None = None
+
+    def answer(self) -> Answer:
+        """The first measures of each matrix."""
+        return first_measures(self.to_dict(short=True), len(self))
 
     @property
     def provenance(self) -> Mapping[str, Any]:

@@ -63,6 +63,8 @@ class MutualInformation(Result):
     ([1.3, 1.1, 1.0], (1, 2, 3))
     """
 
+    answer_columns = ("*",)
+
     series_label: ClassVar = Label("nats", "mutual information of the series and itself some rows later")
     column_labels: ClassVar = common("lag")
 

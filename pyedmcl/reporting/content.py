@@ -18,18 +18,13 @@ from ..errors import missing_extra
 from ..plot.figure import MIDDLE
 from ..plot.pairs import Positions, block_means
 from ..results.edges import blank_itself
-from ..results.result import style
+from ..results.result import COMMON, printable, style
 from ..results.tables import row_writer, text_cell
 
 # HTML whose every value is escaped: names of series are data, whatever they look like.
 
 
 _VOID = ("img", "input")  # elements that have no content
-
-
-def printable(value: object) -> str:
-    """A value as text without control characters, and without signs that turn the direction of what follows."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
 
 
 def text(value: object) -> str:
@@ -127,6 +122,10 @@ class Network:
     # False discovery rate that a switch offers, where there are q-values.
     rate: float = 0.05
     note: str = ""
+    # Links that there are in all, of which the page may hold the strongest only.
+    total: int = 0
+    # What stands above the picture where its arrows were not tested.
+    warning: str = ""
 
 
 @dataclass(frozen=True)
@@ -170,13 +169,15 @@ class Section:
     """What there is to show of one result."""
 
     title: str
-    # What it is and how to read it.
+    # How to read it.
     lead: str
     facts: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()
     # What a reader must not overlook, such as that the run has not ended.
     remarks: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    # Sentences that say what was found; they come first. Of two texts the second is folded.
+    answer: tuple[str | tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -380,10 +381,11 @@ def network_markup(network: Network, key: str) -> str:
                        element("output", class_="told"), class_="controls")  # fmt: skip
     shades = base64.b64encode(colour_table("Blues", 64)).decode()
     content = {"names": list(map(printable, names)), "links": links, "label": printable(network.label),
-               "rate": network.rate, "colours": shades}  # fmt: skip
+               "rate": network.rate, "colours": shades, "total": max(network.total, len(links)),
+               "untested": bool(network.warning)}  # fmt: skip
     note = f"Arrows lead from cause to effect, and are darker and wider the higher the value. {network.note}"
     return element(
-        "figure", element("figcaption", element("h3", "Network"), _note(note)), controls,
+        "figure", element("figcaption", element("h3", "Network"), remark(network.warning), _note(note)), controls,
         element("div", class_="drawing"), element("p", "&nbsp;", class_="reading", aria_live="polite"),
         element("p", "Point at a series, or reach it by the Tab key, to see its links alone.", class_="note screen"),
         data(content), class_="network", id=key,
@@ -414,6 +416,11 @@ def picture_markup(picture: Picture, key: str) -> str:
     return element("figure", element("figcaption", element("h3", text(picture.title))), image, class_="picture", id=key)
 
 
+def remark(words: str) -> str:
+    """What a reader must not overlook."""
+    return element("p", text(words), class_="remark", role="note") if words else ""
+
+
 def _note(words: str) -> str:
     return element("p", text(words.strip()), class_="note") if words.strip() else ""
 
@@ -431,15 +438,17 @@ _TWICE = ("library", "target")
 _HEADS = {"cause": "cause (target)", "effect": "effect (library)", "p_value": "p", "q_value": "q", "E_of": "E of"}
 _FILTERED = 8  # rows from which on a table has a field to search in
 _WRAPPED = 40  # letters beyond which a text takes several lines
+_WIDE = 12  # columns from which on those that say the same in all rows are told in a sentence
 
 
 def table_markup(table: Table, key: str) -> str:
     """The table with its download, as HTML."""
     twice = {"cause", "effect", *_TWICE} <= set(table.columns)
     shown = [i for i, name in enumerate(table.columns) if not (twice and name in _TWICE)]
+    shown, alike = _apart(table, shown)
     numeric = [_is_numeric(table, i) for i in range(len(table.columns))]
     head = "".join(
-        element("th", element("button", text(_HEADS.get(table.columns[i], table.columns[i])), type="button"),
+        element("th", element("button", text(_head(table.columns[i])), type="button"),
                 scope="col", class_="number" if numeric[i] else None)
         for i in shown
     )  # fmt: skip
@@ -450,10 +459,30 @@ def table_markup(table: Table, key: str) -> str:
     download = element("a", "Download as CSV", href=address, download=f"{key}.csv", class_="button")
     search = element("label", "Search ", element("input", type="search", class_="search", autocomplete="off"))
     controls = element("div", search if len(table.rows) >= _FILTERED else "", download, class_="controls")
-    note = element("p", text(table.note), class_="note") if table.note else ""
+    note = _note(f"{table.note} {alike}")
     whole = element("table", element("thead", element("tr", head)), element("tbody", body))
     region = element("div", whole, class_="scroll", tabindex=0, role="region", aria_label=table.title)
-    return element("section", element("h3", text(table.title)), note, controls, region, class_="table", id=key)
+    wide = " wide" if len(shown) >= _WIDE else ""
+    return element("section", element("h3", text(table.title)), note, controls, region, class_=f"table{wide}", id=key)
+
+
+def _apart(table: Table, columns: list[int]) -> tuple[list[int], str]:
+    """Columns of a wide table that differ between rows, and a sentence that says what the others hold."""
+    held = {i: {"" if value != value else value for value in (row[i] for row in table.rows)} for i in columns}
+    alike = [i for i in columns if len(held[i]) == 1]
+    if len(columns) < _WIDE or len(table.rows) < 2 or not alike:
+        return columns, ""
+    said = [f"{_head(table.columns[i])}: {_word(next(iter(held[i])))}" for i in alike]
+    return [i for i in columns if i not in alike], f"The same in all rows: {', '.join(said)}."
+
+
+def _head(name: str) -> str:
+    """What stands above a column: names of series as they are, those of pyedmcl in words."""
+    return _HEADS.get(name, name.replace("_", " ") if name in COMMON else name)
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None or value == "" else number(value) if isinstance(value, float) else str(value)
 
 
 def _is_numeric(table: Table, column: int) -> bool:

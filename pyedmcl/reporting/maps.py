@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..convergence.results import PAIR_COLUMNS
 from ..errors import InputError, shown
-from ..network.verdicts import COLUMNS, DIRECT, LINK
+from ..network.verdicts import COLUMNS, DIRECT, LINK, MEANINGS, opening, statement
 from ..plot.pairs import block_maxima, block_means, likeness_order
 from ..plot.recurrence import darkest
 from ..recurrence.measures import SHORT_NAMES
@@ -46,6 +46,10 @@ _CURVES = 6  # pairs whose curves are shown where none were named
 _SELECTABLE = 200  # pairs whose curves can be chosen in the page
 
 
+#: Of networks of skill alone.
+UNTESTED = (
+    "No arrow was tested: skill alone may be chance, a shared season or a shared driver. causal_network() tests pairs."
+)
 #: Cause, effect, strength, and q-value or None.
 Arrow = tuple[str, str, float, float | None]
 
@@ -75,11 +79,23 @@ def strongest_links(matrix: Any, names: Sequence[str], targets: Sequence[str] | 
     return Links(strongest.cells // n, strongest.cells % n, strongest.values)
 
 
-def network_of(links: Sequence[Arrow], label: str, rate: float = 0.05, note: str = "") -> tuple[Network, ...]:
-    """A network of links of strength above 0; nothing where there are none."""
+def network_of(
+    links: Sequence[Arrow], label: str, rate: float = 0.05, note: str = "", *, total: int = 0, warning: str = UNTESTED
+) -> tuple[Network, ...]:
+    """A network of links of strength above 0; nothing where there are none.
+
+    Parameters
+    ----------
+    total : int
+        Links there are in all, where ``links`` are the strongest of them.
+    warning : str
+        What stands above it; empty where its arrows were tested.
+    """
     drawn = [(cause, effect, float(value), None if q is None or q != q else float(q))
              for cause, effect, value, q in links if value > 0]  # fmt: skip
-    return (Network(drawn, label, rate, note),) if drawn else ()
+    less = len(links) - len(drawn)
+    note += f" Not drawn: {less:,} of {len(links):,} whose value is 0 or less." if less else ""
+    return (Network(drawn, label, rate, note, max(total, len(links)), warning),) if drawn else ()
 
 
 def of_total(kept: int, total: int, what: str = "pairs") -> str:
@@ -134,8 +150,6 @@ LEAD = (
 )
 #: Label, cells, colours of matplotlib, and the values at both ends of these.
 RawLayer = tuple[str, Any, str, float, float]
-#: Of networks of skill alone.
-UNTESTED = "Skill alone is no test: links of high skill may be chance or a shared season."
 
 
 def skill_map(
@@ -220,7 +234,15 @@ def of_xmap(result: Any, wishes: Wishes) -> Section:
              *histogram_of_E(result.E, "targets")]  # fmt: skip
     title = f"Cross map of {len(names):,} series" + ("" if targets is None else f" and {len(targets):,} targets")
     facts = size_facts(names, targets, result.E, " of targets")
-    return Section(title, LEAD, facts, tuple(parts), provenance=result.provenance)
+    return Section(title, LEAD, facts, tuple(parts), (), result.provenance, _highest(links, names, targets, word))
+
+
+def _highest(links: Links, names: Sequence[str], targets: Sequence[str] | None, word: str) -> tuple[str, ...]:
+    """Sentences on a map that nothing was tested of."""
+    columns, best = targets or names, links.each()[:1]
+    said = [f"The strongest of {pairs_of(names, targets):,} pairs: the states of {names[i]} estimate {columns[j]} with "
+            f"{word} = {value:.2f}." for i, j, value in best]  # fmt: skip
+    return (*said, UNTESTED)
 
 
 def _link_table(links: Links, result: Any, word: str) -> Table:
@@ -232,7 +254,8 @@ def _link_table(links: Links, result: Any, word: str) -> Table:
 
 def _network(links: Links, result: Any, word: str) -> tuple[Any, ...]:
     columns = result.targets or result.names
-    return network_of(links.arrows(result.names, columns), f"skill ({word})", note=UNTESTED)
+    total = pairs_of(result.names, result.targets)
+    return network_of(links.arrows(result.names, columns), f"skill ({word})", total=total)
 
 
 def of_edges(result: Any, wishes: Wishes) -> Section:
@@ -248,13 +271,14 @@ def of_edges(result: Any, wishes: Wishes) -> Section:
     parts: tuple[Part, ...] = (
         Map("Map of the kept pairs", (Layer("skill (rho)", cells),), result.names, columns, shape, size, note=note),
         Table("Strongest links", EDGE_COLUMNS, rows, of_total(len(rows), kept, "kept pairs")),
-        *network_of([(edge.target, edge.library, edge.rho, None) for edge in edges], "skill (rho)", note=UNTESTED),
+        *network_of([(edge.target, edge.library, edge.rho, None) for edge in edges], "skill (rho)", total=kept),
         *histogram_of_E(result.E, "targets"),
     )  # fmt: skip
     facts = {**size_facts(result.names, result.targets, result.E, " of targets"), "kept pairs": f"{kept:,}",
              "rule": result.keep}  # fmt: skip
     remarks = ("The order by likeness needs the whole map, and kept pairs are none.",) if wishes.cluster else ()
-    return Section(f"Strongest pairs of {shape[0]:,} series", LEAD, facts, parts, remarks, result.provenance)
+    title = f"Strongest pairs of {shape[0]:,} series"
+    return Section(title, LEAD, facts, parts, remarks, result.provenance, (UNTESTED,))
 
 
 def of_significance(result: Any, wishes: Wishes) -> Section:
@@ -273,15 +297,20 @@ def of_significance(result: Any, wishes: Wishes) -> Section:
     n_significant = int(result.significant(wishes.rate).sum())
     facts = {**size_facts(names, None, result.E, " of causes"), "surrogates": f"{result.method}, up to {result.n:,}",
              f"significant at a false discovery rate of {wishes.rate:g}": f"{n_significant:,}"}  # fmt: skip
+    pairs = pairs_of(names, None)
     parts: tuple[Part, ...] = (
-        skill_map("Map of all pairs", layers, names, None, wishes),
-        Table("Strongest links", heads, rows, of_total(len(rows), pairs_of(names, None))),
-        *network_of(links.arrows(names, names, result.q_value), "skill (rho)", wishes.rate),
-        *histogram_of_E(result.E),
+        *network_of(links.arrows(names, names, result.q_value), "skill (rho)", wishes.rate, total=pairs, warning=""),
+        Table("Strongest links", heads, rows, of_total(len(rows), pairs)),
+        skill_map("Map of all pairs", layers, names, None, wishes), *histogram_of_E(result.E),
     )  # fmt: skip
     title = f"Significance of the cross map of {len(names):,} series"
     lead = LEAD + " Each skill is compared with those for surrogates of the cause."
-    return Section(title, lead, facts, parts, provenance=result.provenance)
+    answer = (
+        f"{n_significant:,} of {pairs:,} pairs are significant at a false discovery rate of {wishes.rate:g}.",
+        "A significant skill is no chance, and may still come from a shared driver or run the other way: "
+        "causal_network() compares lags, convergence and other series, too.",
+    )
+    return Section(title, lead, facts, parts, (), result.provenance, answer)
 
 
 # Sections of grids of cross maps, and of what is chosen along one of their axes.
@@ -304,11 +333,12 @@ def of_choice(result: Any, wishes: Wishes) -> Section:
     parts: tuple[Part, ...] = (
         skill_map(f"Skill at the chosen {result.axis}", layers, result.names, result.targets, wishes),
         Table("Strongest links", heads, rows, of_total(len(rows), pairs)),
-        *network_of(links.arrows(result.names, columns), "skill (rho)", note=UNTESTED),
+        *network_of(links.arrows(result.names, columns), "skill (rho)", total=pairs),
         *(histogram_of_E(chosen, "pairs") if result.axis == "E" else ()),
     )
     facts = {**size_facts(result.names, result.targets), "chosen": result.axis, "tolerance": f"{result.tolerance:g}"}
-    return Section(f"{result.axis} of each pair", LEAD, facts, parts, provenance=result.provenance)
+    answer = _highest(links, result.names, result.targets, "rho")
+    return Section(f"{result.axis} of each pair", LEAD, facts, parts, (), result.provenance, answer)
 
 
 def of_grid(result: Any, wishes: Wishes) -> Section:
@@ -339,7 +369,7 @@ def of_grid(result: Any, wishes: Wishes) -> Section:
     parts: tuple[Part, ...] = (
         skill_map("Maps of the grid", layers, names, targets, wishes, note),
         Table("Strongest links", heads, rows, of_total(len(rows), pairs_of(names, targets)) + " " + _rule(axis)),
-        *network_of(links.arrows(names, columns), heads[len(ROLES)], note=UNTESTED),
+        *network_of(links.arrows(names, columns), heads[len(ROLES)], total=pairs_of(names, targets)),
         *_grid_curves(maps, places, axis, links, names, columns, wishes),
         *(histogram_of_E(chosen, "pairs") if axis == "E" else ()),
     )
@@ -348,7 +378,7 @@ def of_grid(result: Any, wishes: Wishes) -> Section:
     title = f"Grid of cross maps of {len(names):,} series"
     stored = "manifest" in result.provenance
     run = of_all_maps(result.provenance, list(result.axes)) if stored else result.provenance
-    return Section(title, lead, facts, parts, remarks, run)
+    return Section(title, lead, facts, parts, remarks, run, _highest(links, names, targets, "rho"))
 
 
 def _main_axis(grid: Any) -> str | None:
@@ -444,17 +474,29 @@ def of_ccm_matrix(result: Any, wishes: Wishes) -> Section:
         for i, j, low, high in zip(links.effects, links.causes, *ends, strict=True)
     ]  # fmt: skip
     note = "A link needs a skill that grows with the library, too: see gain, and tau (Kendall's), p and q of the trend."
+    pairs = pairs_of(names, None)
     parts: tuple[Part, ...] = (
-        skill_map("Map of all pairs", layers, names, None, wishes),
-        Table("Strongest links", PAIR_COLUMNS, rows, of_total(len(rows), pairs_of(names, None)) + " " + note),
-        *network_of(links.arrows(names, names, q_value), f"skill (rho) of {sizes[-1]:,} rows", wishes.rate),
-        *_convergence(result, links, wishes), *histogram_of_E(result.E),
+        *network_of(links.arrows(names, names, q_value), f"skill (rho) of {sizes[-1]:,} rows", wishes.rate, total=pairs,
+                    warning="" if tested else UNTESTED),
+        Table("Strongest links", PAIR_COLUMNS, rows, of_total(len(rows), pairs) + " " + note),
+        *_convergence(result, links, wishes), skill_map("Map of all pairs", layers, names, None, wishes),
+        *histogram_of_E(result.E),
     )  # fmt: skip
+    answer: tuple[str, ...] = _highest(links, names, None, "rho")
+    if q_value is not None:
+        growing = int(((q_value <= wishes.rate) & (result.gain > 0)).sum())
+        answer = (
+            f"The skill of {growing:,} of {pairs:,} pairs grows with the library at a false discovery rate of "
+            f"{wishes.rate:g}.",
+            "Series that share a season or a driver converge, too: causal_network() also tests against surrogates and "
+            "compares lags.",
+        )
     facts = {**size_facts(names, None, result.E, " of libraries"), "library sizes": ", ".join(map(str, sizes)),
              "samples": f"{result.sample:,} of each size, seed {result.seed}"}  # fmt: skip
     lead = LEAD + " Where it does, the skill also converges: it grows with the number of library rows."
     title = f"Convergent cross mapping of {len(names):,} series"
-    return Section(title, lead, facts, parts, tuple(remarks), of_all_maps(result.provenance, ["lib_size"]))
+    run = of_all_maps(result.provenance, ["lib_size"])
+    return Section(title, lead, facts, parts, tuple(remarks), run, answer)
 
 
 def _rows_of(matrix: Any, links: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -497,20 +539,39 @@ def of_network(result: Any, wishes: Wishes) -> Section:
         layers.append(("q-value", result.q_value, "magma", 0.0, 0.2))
     places = {name: number for number, name in enumerate(names)}
     # Of a row: cause, effect, verdict, ..., as COLUMNS say.
-    arrows = [(row[0], row[1], result.skill[places[row[1]], places[row[0]]], row[COLUMNS.index("q_value")])
-              for row in rows if row[2] in (DIRECT, LINK)]  # fmt: skip
+    # The verdict has all tests in it: no switch may hide one of these links.
+    arrows: list[Arrow] = [(row[0], row[1], result.skill[places[row[1]], places[row[0]]], None)
+                           for row in rows if row[2] in (DIRECT, LINK)]  # fmt: skip
     arrows.sort(key=lambda arrow: -arrow[2])
+    held = dict.fromkeys(row[2] for row in rows[: wishes.top])
+    counts += " " + " ".join(f"{word}: {MEANINGS[word]}." for word in held)
     parts: tuple[Part, ...] = (
-        skill_map("Map of all pairs", layers, names, None, wishes),
+        *network_of(arrows, "highest skill (rho)", wishes.rate, "Pairs whose verdict is direct or link.", warning=""),
         Table("Links and their evidence", tuple(heads), [tuple(row[i] for i in order) for row in rows[: wishes.top]],
               counts),
-        *network_of(arrows, "highest skill (rho)", wishes.rate, "Pairs whose verdict is direct or link."),
-        *_lags(result, rows, wishes), *histogram_of_E(result.E), Words("Methods", result.methods()),
+        *_lags(result, rows, wishes), skill_map("Map of all pairs", layers, names, None, wishes),
+        *histogram_of_E(result.E), Words("Methods", result.methods()),
     )  # fmt: skip
+    told = dict.fromkeys([*wishes.pairs, *((row[0], row[1]) for row in rows if row[2] in (DIRECT, LINK))])
+    answer: tuple[str | tuple[str, str], ...] = (
+              f"Of {len(rows):,} pairs: {result.summary()}.",
+              "An arrow is evidence, not proof: a driver that is not in the table is not excluded.",
+              *(_told(result, places[cause], places[effect]) for cause, effect in told))  # fmt: skip
     facts = {**size_facts(names, None, result.E), "rows": f"{result.n_steps:,}", "verdicts": result.summary(),
              "surrogates": result.surrogate or "none", "false discovery rate": f"{result.rate:g}"}  # fmt: skip
     lead = LEAD + " The verdict on each pair follows from all tests together."
-    return Section(f"Causal network of {len(names):,} series", lead, facts, parts, provenance=result.provenance)
+    title = f"Causal network of {len(names):,} series"
+    return Section(title, lead, facts, parts, (), result.provenance, answer)
+
+
+def _told(result: Any, cause: int, effect: int) -> tuple[str, str]:
+    """Who drives whom and how sure that is, and all other sentences of the pair."""
+    verdict, whole = opening(result, cause, effect), statement(result, cause, effect)
+    named = {"rho": result.skill, "q": result.q_value, "lag": result.lag}
+    numbers = [f"{name} = {table[effect, cause]:.2g}" for name, table in named.items()
+               if table is not None and np.isfinite(table[effect, cause])]  # fmt: skip
+    said = f"{verdict.removesuffix('.')} ({', '.join(numbers)})." if numbers else verdict
+    return said, whole.removeprefix(verdict).strip()
 
 
 def _lags(result: Any, rows: list[tuple[Any, ...]], wishes: Wishes) -> tuple[Curves, ...]:

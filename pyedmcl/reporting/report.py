@@ -39,6 +39,7 @@ from .content import (
     picture,
     picture_markup,
     provenance_markup,
+    remark,
     require_matplotlib,
     table_markup,
     text,
@@ -99,16 +100,23 @@ def _common(result: Any, wishes: Wishes) -> Section:
     remarks: list[str] = []
     if hasattr(result, "plot"):
         try:
-            parts.append(picture("Picture", f"{title}: {result!r}", result.plot))
+            parts.append(picture("Picture", f"{title}: {result!r}".replace("\n", ";"), result.plot))
         except InputError as error:  # this one has no picture
             remarks.append(str(error))
-    parts += _table(result, wishes)
+    parts = [*_answered(result), *parts, *_table(result, wishes)]
     E = np.atleast_1d(getattr(result, "E", 0))
     if hasattr(result, "names") and E.ndim == 1 and E.size > 1 and E.dtype.kind in "iu":
         parts += histogram_of_E(E)
     # Arrays are in the picture and the table.
     facts = {name: words for name, words in result._facts().items() if _is_plain(getattr(result, name, words))}
     return Section(title, "", facts, tuple(parts), tuple(remarks), getattr(result, "provenance", None) or {})
+
+
+def _answered(result: Any) -> list[Part]:
+    """What the result says of itself first, where that is not the beginning of its table."""
+    answer = None if result.answer_columns else result.answer()
+    return [] if answer is None else [Table("Result", tuple(answer.columns), [tuple(row) for row in answer.rows],
+                                            answer.more())]  # fmt: skip
 
 
 def _is_plain(value: Any) -> bool:
@@ -138,6 +146,7 @@ def _table(result: Any, wishes: Wishes) -> list[Part]:
 
 _SCRIPTS = ("cells.js", "map.js", "network.js", "curves.js", "table.js")
 _FOLDER = Path(__file__).parent / "page"
+_SENTENCES = 12  # that are seen at once
 
 
 def document(sections: Sequence[Section], title: str | None) -> bytes:
@@ -164,7 +173,7 @@ def document(sections: Sequence[Section], title: str | None) -> bytes:
     alone = len(sections) == 1
     body = "".join(_section(section, number, alone) for number, section in enumerate(sections, 1))
     contents = "" if alone else element("nav", element("ol", "".join(
-        element("li", element("a", text(section.title), href=f"#s{number}"))
+        element("li", element("a", text(section.title), href=f"#s{number}"), text(_first_words(section)))
         for number, section in enumerate(sections, 1)
     )), aria_label="Contents")  # fmt: skip
     scriptless = element("p", "Maps, networks and curves need JavaScript; tables do not.", class_="remark")
@@ -180,12 +189,31 @@ def document(sections: Sequence[Section], title: str | None) -> bytes:
 def _section(section: Section, number: int, alone: bool) -> str:
     parts = "".join(_part(part, f"s{number}-{place}") for place, part in enumerate(section.parts, 1))
     heading = "" if alone and not parts else element("h2", text(section.title), class_="only" if alone else None)
-    remarks = "".join(element("p", text(remark), class_="remark", role="note") for remark in section.remarks)
+    remarks = "".join(map(remark, section.remarks))
     facts = "".join(element("dt", text(name)) + element("dd", text(value)) for name, value in section.facts.items())
-    lead = element("p", text(section.lead)) if section.lead else ""
     listed = element("dl", facts, class_="facts") if facts else ""
-    run = provenance_markup(section.provenance)
-    return element("article", heading, remarks, lead, listed, run, parts, id=f"s{number}")
+    run = element("details", element("summary", "Data, arguments and provenance"), listed,
+                  provenance_markup(section.provenance), class_="made")  # fmt: skip
+    return element("article", heading, remarks, _answer(section), parts, run, id=f"s{number}")
+
+
+def _answer(section: Section) -> str:
+    """Sentences as a list, of which a long one folds its end, and how to read what follows."""
+    lead = element("p", text(section.lead), class_="note") if section.lead else ""
+    listed = [element("li", _sentence(sentence)) for sentence in section.answer]
+    first, rest = listed[:_SENTENCES], listed[_SENTENCES:]
+    more = element("details", element("summary", f"{len(rest):,} more"), element("ul", *rest)) if rest else ""
+    return element("section", element("ul", *first) if first else "", more, lead, class_="answer")
+
+
+def _sentence(sentence: str | tuple[str, str]) -> str:
+    if isinstance(sentence, str):
+        return text(sentence)
+    return element("details", element("summary", text(sentence[0])), text(sentence[1]))
+
+
+def _first_words(section: Section) -> str:
+    return f": {section.answer[0]}" if section.answer and isinstance(section.answer[0], str) else ""
 
 
 def _part(part: Any, key: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..atomic_files import output_path, writing
 from ..errors import InputError, need
+from .result import ANSWER_ROWS, SMALL, Answer
 from .tables import ROLES, Ends, checked_map, roles, row_blocks, row_writer, text_cell, text_of, write_members
 
 # Graphs as files of networkx: arrows from cause to effect.
@@ -48,6 +49,14 @@ class Graph:
         place = output_path(path, GRAPHS, "a graph")
         write_networkx(self.to_networkx(*args, **kwargs), place)
         return place
+
+
+def strongest_answer(result: Any) -> Answer:
+    """The strongest of ``result.edges()``, and how many there are; nothing was tested of them."""
+    held = list(result.edges(SMALL))
+    rows = [(edge.target, edge.library, edge.rho, edge.E) for edge in held[:ANSWER_ROWS]]
+    columns = ("cause", "effect", "skill", "E")
+    return Answer(columns, rows, len(held), "edges(top). Skill alone is no test of a cause")
 
 
 def graph_of(nodes: Iterable[str], E: Mapping[str, int], edges: Iterable[tuple[str, str, Mapping[str, Any]]]) -> Any:
@@ -112,7 +121,7 @@ class Edge(NamedTuple):
     >>> import pyedmcl
     >>> from pyedmcl.simulate import coupled_maps
     >>> edge = pyedmcl.xmap(coupled_maps(n_series=4, n_steps=400).values, E=3).edges(top=1)[0]
-    >>> edge.target, edge.library, round(edge.rho, 1)  # the strongest link: x2 drives x0
+    >>> edge.cause, edge.effect, round(edge.rho, 1)  # the strongest link: x2 drives x0
     ('x2', 'x0', 0.9)
     >>> edge.named()["cause"], edge.named()["effect"]
     ('x2', 'x0')
@@ -122,6 +131,19 @@ class Edge(NamedTuple):
     target: str
     rho: float
     E: int
+
+    @property
+    def cause(self) -> str:
+        """The target: it left its trace in the library, if the skill means a link."""
+        return self.target
+
+    @property
+    def effect(self) -> str:
+        """The library."""
+        return self.library
+
+    def __repr__(self) -> str:
+        return f"Edge(cause={self.cause!r}, effect={self.effect!r}, rho={float(self.rho):.4g}, E={self.E})"
 
     def row(self) -> tuple[Any, ...]:
         """As a row of :data:`EDGE_COLUMNS`."""
@@ -206,7 +228,7 @@ def strongest_edges(
     --------
     >>> from pyedmcl.files import strongest_edges
     >>> strongest_edges([[1.0, 0.25], [0.75, 1.0]], names=["prey", "hunter"], E=3, top=1)
-    [Edge(library='hunter', target='prey', rho=0.75, E=3)]
+    [Edge(cause='prey', effect='hunter', rho=0.75, E=3)]
     """
     rho, names, columns, dims = checked_map(rho, names, E, targets)
     strongest = Strongest(top)

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import html
 import importlib
+import importlib.util
 import inspect
 import json
 import os
@@ -32,7 +33,7 @@ from ..series.fields import Grid
 class Style:
     """What a caller asked for; None for what the picture has by itself."""
 
-    # Draw here instead of in a new figure.
+    # Draw here instead of in a new figure: axes, one for each panel, or a SubFigure.
     ax: Any = None
     cmap: Any = None
     # (float, float) or None. Inches.
@@ -44,8 +45,14 @@ class Style:
     units: Any = None
 
     def __post_init__(self) -> None:
-        if self.ax is not None and not hasattr(self.ax, "get_subplotspec"):
-            raise InputError(f"ax={shown(self.ax)}: axes of matplotlib are needed, as plt.subplots() gives them")
+        one = not isinstance(self.ax, (list, tuple, np.ndarray))
+        several = [self.ax] if one else list(np.ravel(np.array(self.ax, object)))
+        usable = (hasattr(ax, "get_subplotspec") or (one and hasattr(ax, "subfigures")) for ax in several)
+        if self.ax is not None and not (several and all(usable)):
+            raise InputError(
+                f"ax={shown(self.ax)}: axes of matplotlib are needed, as plt.subplots() gives them, one for each "
+                "panel, or a SubFigure"
+            )
         if self.figsize is not None:
             try:
                 size = [float(side) for side in self.figsize]
@@ -94,7 +101,8 @@ def unit_of(name: str) -> str:
 def titled(figure: Any) -> None:
     """Give a figure the title that was asked for, over its first axes."""
     if style().title is not None:
-        (style().ax or figure.axes[0]).set_title(style().title, fontsize=11)
+        ax = style().ax
+        (ax if hasattr(ax, "set_title") else figure.axes[0]).set_title(style().title)
 
 
 def styled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,9 +122,8 @@ def styled(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             kept = {name: value for name, value in chosen.items() if name in signature.parameters and value is not None}
             figure = function(self, *args, **kwargs, **kept)
-            figure = getattr(figure, "whole", figure)
-            titled(figure)
-            return figure
+            titled(getattr(figure, "whole", figure))
+            return getattr(figure, "whole", figure).figure
         finally:
             _style.reset(token)
 
@@ -316,6 +323,48 @@ def labelled(values: NDArray[Any], axes: Sequence[tuple[str, Any]], name: str) -
     return xarray.DataArray(out, dims=dims, coords=coords, name=name)
 
 
+# How results show themselves: a line that says what they are, and the answer as a small table.
+
+
+def printable(value: object) -> str:
+    """A value as text without control characters, and without signs that turn the direction of what follows."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
+
+
+class Answer(NamedTuple):
+    """The rows of a result that a reader wants to see first."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    # Rows that there are in all.
+    total: int
+    # What to call for all of them.
+    all_in: str = "to_frame()"
+
+    def cells(self) -> list[list[str]]:
+        """Texts of the rows that are shown."""
+        return [[cell_text(value) for value in row] for row in self.rows]
+
+    def more(self) -> str:
+        """How many rows are not shown, and where they are; empty where all are."""
+        left = self.total - len(self.rows)
+        return f"{left:,} more: {self.all_in}" if left > 0 else ""
+
+
+def cell_text(value: Any) -> str:
+    """A value in a cell of such a table."""
+    if value is None or value != value:
+        return "\N{EN DASH}"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.4g}"
+    text = printable(value)
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+
+
+_LETTERS = 90  # of a cell
+ANSWER_ROWS = 8  # that are shown of an answer
+_FIRST = 8  # columns that are shown where all are alike
+SMALL = 40_000  # values of a result of which a table is made to show its first rows
 _FEW = 4  # values of an array, or names, that are shown one by one
 _MANY = 1_000_000  # values of an array whose range would take a while to find
 
@@ -334,6 +383,8 @@ class Result:
     >>> result = pyedmcl.embed([1.0, 2.0, 3.0, 4.0], E=2)
     >>> result
     EmbedResult(values=<4 x 2: 1 to 4>, names=('x0(t-0)', 'x0(t-1)'))
+    >>> pyedmcl.embed_dimension([t * t % 7.3 for t in range(100)], E_max=9).answer().columns
+    ('series', 'E', 'rho')
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = pyedmcl.open_result(result.save(f"{folder}/embedded.edm"))
     >>> type(again).__name__, again.names == result.names
@@ -344,6 +395,9 @@ class Result:
     column_labels: ClassVar[Mapping[str, Label]] = {}
     #: Of the columns of a table that are named after series or coordinates; then ``column_labels`` has all others.
     series_label: ClassVar[Label | None] = None
+    #: Columns of ``to_frame()`` that are the answer; "-" before the one by which rows are sorted, the highest first, or
+    #: "+" for the lowest first. "*" stands for the first columns, whatever they are called.
+    answer_columns: ClassVar[tuple[str, ...]] = ()
     #: The column of a table that is the dimension of :meth:`to_xarray`, where no value comes twice.
     row_column: ClassVar[str] = ""
 
@@ -454,16 +508,75 @@ class Result:
         values = ((field.name, getattr(self, field.name)) for field in shown)
         return {name: brief(value) for name, value in values if value is not None}
 
+    def _headline(self, alone: bool) -> str:
+        """What it is, in a line; ``alone`` where no table follows, which holds its arrays."""
+        facts = {
+            name: text for name, text in self._facts().items()
+            if alone or (text not in ("''", "nan")
+                         and isinstance(getattr(self, name, ()), (int, float, str, Mapping, np.generic)))
+        }  # fmt: skip
+        listed = ", ".join(f"{name}={text}" for name, text in facts.items())
+        return f"{type(self).__name__}({listed})" if listed or alone else type(self).__name__
+
+    def answer(self) -> Answer | None:
+        """The first rows of what was found; None where a result has none, or is too large to look for them."""
+        columns = [name.lstrip("+-") for name in self.answer_columns]
+        if not columns or not self._is_small() or importlib.util.find_spec("pandas") is None:
+            return None
+        frame = self.to_frame()  # type: ignore[attr-defined]
+        columns = [frame.index.name, *columns] if frame.index.name else columns
+        frame = frame.reset_index() if frame.index.name else frame
+        columns = list(frame.columns[:_FIRST]) if "*" in columns else columns
+        for sign, name in ((name[0], name[1:]) for name in self.answer_columns if name[0] in "+-"):
+            frame = frame.sort_values(name, ascending=sign == "+", kind="stable")
+        held = [name for name in columns if name in frame]
+        rows = [[frame[name].iloc[row] for name in held] for row in range(min(len(frame), ANSWER_ROWS))]
+        return Answer(held, rows, len(frame))
+
+    def _is_small(self) -> bool:
+        """Whether all of it is in memory, and soon looked through."""
+        values = [getattr(self, field.name) for field in dataclasses.fields(self)]  # type: ignore[arg-type]
+        arrays = [value for value in values if getattr(value, "shape", ())]
+        return (
+            all(isinstance(value, np.ndarray) and value.size <= SMALL for value in arrays)
+            and getattr(self, "store", None) is None and len(getattr(self, "names", ())) ** 2 <= SMALL
+        )  # fmt: skip
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in self._facts().items())})"
+        answer = self.answer()
+        if answer is None:
+            return self._headline(True)
+        table = [list(answer.columns), *answer.cells()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        numbers = [all(_is_number(row[place]) for row in answer.rows) for place in range(len(widths))]
+        lines = [
+            "  ".join(
+                text.rjust(width) if number else text.ljust(width)
+                for text, width, number in zip(row, widths, numbers, strict=True)
+            ).rstrip()
+            for row in table
+        ]  # fmt: skip
+        more = [f"... {answer.more()}"] if answer.more() else []
+        return "\n  ".join([self._headline(False), *(lines if answer.rows else ["nothing"]), *more])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for name, text in self._facts().items()
+        answer = self.answer()
+        if answer is None:
+            head, rows, more = [], [[name, text] for name, text in self._facts().items()], ""
+            line = type(self).__name__
+        else:
+            head, rows, more, line = list(answer.columns), answer.cells(), answer.more(), self._headline(False)
+        listed = [("th", head)] if head else []
+        body = "".join(
+            "<tr>" + "".join(f"<{tag} style='text-align:left'>{html.escape(text)}</{tag}>" for text in row) + "</tr>"
+            for tag, row in [*listed, *(("td", row) for row in rows)]
         )
-        return f"<table><caption><b>{html.escape(type(self).__name__)}</b></caption>{rows}</table>"
+        end = f"<tr><td colspan='{len(head)}'>{html.escape(more)}</td></tr>" if more else ""
+        return f"<table><caption><b>{html.escape(line)}</b></caption>{body}{end}</table>"
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float, np.number)) and not isinstance(value, bool))
 
 
 def brief(value: Any) -> str:

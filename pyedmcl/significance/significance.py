@@ -408,6 +408,8 @@ class CcmSignificance(Result):
     (19, 0.05, (2, 19))
     """
 
+    answer_columns = ("cause", "effect", "rho", "surrogates_q95", "p_value", "q_value", "gain", "p_gain")
+
     links: tuple[tuple[str, str], tuple[str, str]]
     rho: Doubles
     surrogates: Doubles

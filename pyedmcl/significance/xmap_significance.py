@@ -399,6 +399,8 @@ class XmapSignificance(Graph, Result):
     (0.01, 0.02)
     """
 
+    answer_columns = ("cause", "effect", "-rho", "p_value", "+q_value", "E")
+
     rho: Doubles
     p_value: Doubles
     q_value: Doubles

@@ -9,15 +9,17 @@ import struct
 
 import numpy as np
 import pytest
-from picture_helpers import look_at
+from picture_helpers import look_at, overlaps
 from result_makers import MAKERS, made
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
 
+import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from pyedmcl.convergence.results import CcmMatrixResult
+from pyedmcl.crossmap.results import XmapResult
 from pyedmcl.errors import InputError
 from pyedmcl.functions import RESULTS
 
@@ -72,6 +74,71 @@ def test_a_picture_takes_a_style(name, method, one_device, tmp_path):
     assert draw(ax=left, title="mine") is page and left.get_title() == "mine"
     assert not right.lines and not right.images, "the other axes are not touched"
     page.canvas.draw()
+
+
+COLUMN = 90 / 25.4  # inches of a column of a journal
+
+
+@pytest.fixture
+def printed():
+    """Letters of 7 points, as journals ask for."""
+    with matplotlib.rc_context({"font.size": 7}):
+        yield
+
+
+def column(height=75 / 25.4, width=COLUMN):
+    page = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(page)
+    return page
+
+
+@pytest.mark.parametrize(("name", "method"), [one for one in PICTURES if one[0] != "EmbedResult"])
+@pytest.mark.parametrize("place", ["axes", "part of a figure"])
+def test_words_of_a_panel_of_a_column_are_apart(name, method, place, one_device, printed):
+    if name == "MultiviewResult" and place == "axes":
+        pytest.skip("several parts need a SubFigure, which the other case gives")
+    page = column()
+    drawing(name, method, one_device)(ax=page.subplots() if place == "axes" else page.subfigures(1, 1))
+    assert overlaps(page) == []
+
+
+def test_twelve_panels_of_any_results_fit_a_page(one_device, printed):
+    page = column(240 / 25.4, 2 * COLUMN)
+    kinds = ["XmapResult", "XmapSignificance", "CcmMatrixResult", "CcmResult", "LaggedCcmResult", "WindowedCcm",
+             "GridChoice", "EmbedDimensionResult", "NonlinearResult", "RecurrencePlot", "LagProfile", "CausalNetwork"]
+    for ax, name in zip(page.subplots(4, 3).flat, kinds, strict=True):
+        drawing(name, "plot", one_device)(ax=ax)
+    assert overlaps(page) == []
+
+
+@pytest.mark.parametrize("layout", ["circle", "force"])
+def test_long_names_of_a_network_are_apart_in_a_column(layout, printed):
+    names = tuple(f"a long name of series {number:02d}" for number in range(12))
+    rho = np.random.default_rng(1).random((12, 12))
+    page = column()
+    XmapResult(rho, np.full(12, 3), names).plot_network(ax=page.subplots(), layout=layout, top=20)
+    assert overlaps(page) == []
+
+
+def test_a_picture_of_two_panels_takes_two_axes(one_device):
+    page = column()
+    both = page.subplots(1, 2)
+    assert drawing("SimplexResult", "plot", one_device)(ax=both) is page
+    assert all(ax.lines for ax in both) and len(page.axes) == 2
+    for wrong in (page.subplots(1, 3), page.subplots(2, 2)):
+        with pytest.raises(InputError, match=r"^ax: this picture has 2 panels, and [34] axes were given"):
+            drawing("SimplexResult", "plot", one_device)(ax=wrong)
+    with pytest.raises(InputError, match="1 panel, and 2 axes"):
+        drawing("XmapResult", "plot_network", one_device)(ax=both)
+
+
+def test_letters_follow_the_size_of_the_page(one_device):
+    sizes = {}
+    for size in (5, 10):
+        with matplotlib.rc_context({"font.size": size}):
+            figure = drawing("XmapResult", "plot", one_device)()
+            sizes[size] = {text.get_fontsize() for text in figure.axes[0].texts}
+    assert sizes[5] == {one / 2 for one in sizes[10]}
 
 
 @pytest.mark.parametrize("suffix", [".pdf", ".svg"])

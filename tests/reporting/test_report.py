@@ -19,8 +19,10 @@ import pyedmcl
 from pyedmcl.crossmap.grid import XmapGrid
 from pyedmcl.crossmap.results import HeldParts, XmapEdges, XmapResult
 from pyedmcl.errors import InputError, MissingExtraError, OutputError, StoreForeignError
+from pyedmcl.network.verdicts import COLUMNS
 from pyedmcl.results.edges import strongest_edges
 from pyedmcl.significance.xmap_significance import XmapSignificance
+from pyedmcl.simulate import coupled_maps
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -63,7 +65,7 @@ def test_names_are_text_wherever_they_stand(tmp_path):
         "html", "head", "meta", "title", "style", "body", "header", "h1", "noscript", "p", "main", "article", "h2",
         "dl", "dt", "dd", "section", "h3", "details", "summary", "pre", "figure", "figcaption", "div", "label",
         "select", "option", "button", "canvas", "span", "script", "table", "thead", "tbody", "tr", "th", "td", "a",
-        "input", "output", "img", "footer",
+        "input", "output", "img", "footer", "ul", "li",
     }  # fmt: skip
     assert not any(key.startswith("on") for _, attributes in page.tags for key in attributes)
     shown = [name.replace("\u202e", "\\u202e").replace("\0", "\\x00").replace("\n", "\\n") for name in ODD]
@@ -267,3 +269,42 @@ def test_folders_of_networks_and_tests_are_reported(tmp_path, one_device):
     for name in ("net", "tests"):
         page = pyedmcl.report(tmp_path / name, tmp_path / f"{name}.html").read_text(encoding="utf-8")
         assert "not finished" not in page and "x2" in page
+
+
+def test_the_answer_comes_first_and_nothing_is_dropped(tmp_path, one_device):
+    found = pyedmcl.causal_network(coupled_maps(n_series=8, n_steps=400).values, E=3, n=99, seed=1, device=one_device)
+    asked = next(row for row in found.rows(["none"]))[:2]
+    path = found.report(tmp_path / "r.html", pairs=[asked], top=100)
+    page, text = read(path), path.read_text(encoding="utf-8")
+    order = ('class="answer"', 'class="network"', 'class="table wide"', 'class="curves"', 'class="map"', "SHA-256")
+    places = [text.index(mark) for mark in order]
+    assert places == sorted(places)
+    assert text.rindex("<details", 0, places[-1]) > places[-2], "data and provenance are folded"
+    links = found.rows(["direct", "link"])
+    for cause, effect in [asked, *(row[:2] for row in links)]:
+        for sentence in found.statement(cause=cause, effect=effect).split(". "):
+            assert sentence.rstrip(".") in page.text
+    network = page.content("links")
+    assert network["total"] == len(network["links"]) == len(links) and not network["untested"]
+    head, rows = page.tables[0][0], page.tables[0][1:]
+    assert head[-1] == "reasons" and len(rows) == len(found.rows())
+    told = page.text.partition("The same in all rows:")[2].partition("Search")[0]
+    assert all(
+        name.replace("_", " ") in told or name.replace("_", " ") in " ".join(head)
+        for name in COLUMNS if name not in ("cause", "effect", "p_value", "q_value")
+    ), "each column is shown or said"  # fmt: skip
+    assert page.csv()[0][:3] == ["cause", "effect", "verdict"] and len(page.csv()[0]) == len(COLUMNS)
+
+
+def test_arrows_that_nobody_tested_are_called_so(tmp_path):
+    p = np.full((6, 6), 0.01)
+    tested = XmapSignificance(skills(6), p, p, np.full(6, 4), tuple("abcdef"), 99, "phase", 1, np.full((6, 6), 99))
+    for result, untested in ((xmap_result(), True), (ccm_matrix_result(), False), (tested, False)):
+        page = read(result.report(tmp_path / "r.html", top=5))
+        assert page.content("links")["untested"] is untested
+        assert ("No arrow was tested" in page.text) is untested
+        text = (tmp_path / "r.html").read_text(encoding="utf-8")
+        if untested:
+            place = text.index("<figure", text.index('class="table"'))
+            assert place < text.index("No arrow was tested", place) < text.index('class="drawing"', place)
+    assert page.content("links")["total"] == 30, "of how many the 5 are the strongest"

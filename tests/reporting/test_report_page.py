@@ -8,15 +8,42 @@ import numpy as np
 import pytest
 from browser_helpers import browser_page
 from reporting_parts import ODD, ccm_matrix_result, skills, xmap_result
+from result_makers import made
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[report]' brings it")
 
+import pyedmcl
 from pyedmcl.significance.xmap_significance import XmapSignificance
+from pyedmcl.simulate import coupled_maps
 
 FIRST_ROW = "[...document.querySelector('tbody').rows[0].cells].map((cell) => cell.textContent)"
 COLUMN = "[...document.querySelector('tbody').rows].map((row) => row.cells[{}].textContent)"
 LINKS = "document.querySelectorAll('.link').length"
 READING = "document.querySelector('.map .reading').textContent"
+#: Text whose contrast with the ground behind it is below AA of WCAG 2.1 (4.5, or 3 for large letters).
+FAINT = """(() => {
+  const parts = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
+  const light = (rgb) => rgb.slice(0, 3).map((one) => one / 255).map(
+    (one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+  ).reduce((sum, one, i) => sum + [0.2126, 0.7152, 0.0722][i] * one, 0);
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parts(getComputedStyle(at).backgroundColor);
+      if (colour.length && colour[3] !== 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("body *:not(script):not(noscript):not(option)")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element), drawn = element instanceof SVGElement;
+    const [a, b] = [light(parts(drawn ? style.fill : style.color)), light(ground(element))].sort((x, y) => y - x);
+    const large = parseFloat(style.fontSize) >= 24;
+    if ((a + 0.05) / (b + 0.05) < (large ? 3 : 4.5)) faint.push(element.outerHTML.slice(0, 80));
+  }
+  return faint;
+})()"""
 #: How many different colours the map has.
 COLOURS = """(() => {
   const canvas = document.querySelector('canvas'), pen = canvas.getContext('2d');
@@ -67,7 +94,7 @@ def test_a_table_sorts_and_a_slider_slides(page, tmp_path):
             " it.dispatchEvent(new Event('input')); })()")  # fmt: skip
     fewer = page.value(LINKS)
     assert 0 < fewer < before and float(slid) < 900
-    assert f"{fewer} link" in page.value("document.querySelector('.told').textContent")
+    assert f"{fewer} of 56 links" in page.value("document.querySelector('.told').textContent")
     page.click(".tested")
     assert page.value(LINKS) >= fewer, "without the test there may be more"
     silent(page)
@@ -170,3 +197,50 @@ def test_five_hundred_series_fit_a_screen_a_phone_and_paper(page, tmp_path):
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
     assert page.value("document.querySelectorAll('tbody tr').length") == 500
     silent(page)
+
+
+def themed(page, name):
+    page.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+
+
+@pytest.fixture(scope="module")
+def found(one_device):
+    values = coupled_maps(n_series=8, n_steps=400).values
+    return pyedmcl.causal_network(values, E=3, n=99, seed=1, device=one_device)
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_network_is_whole_and_legible(page, tmp_path, found, width, theme):
+    """Nothing wider than the screen, no faint word, every link drawn, and the evidence beside its reasons."""
+    themed(page, theme)
+    path = pyedmcl.report([found, xmap_result(), made("SimplexResult", None)], tmp_path / "r.html")
+    show(page, path, width, 900, mobile=width < 800)
+    assert page.value("document.documentElement.scrollWidth") <= width
+    assert page.value(FAINT) == []
+    drawn = page.value("document.querySelector('.network').querySelectorAll('.link').length")
+    assert drawn == len(found.rows(["direct", "link"])) > 0
+    assert f"all {drawn} links" in page.value("document.querySelector('.network .told').textContent")
+    room = page.value("(() => { const it = document.querySelector('.wide .scroll');"
+                      " return [it.scrollWidth, it.clientWidth]; })()")  # fmt: skip
+    assert room[0] <= room[1] or width < 800, "the evidence has all its columns on the screen"
+    ground = page.value("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (theme == "light")
+    silent(page)
+    themed(page, "light")
+
+
+def test_paper_is_white_when_the_page_is_dark(page, tmp_path, found):
+    themed(page, "dark")
+    show(page, found.report(tmp_path / "r.html"))
+    stroke = "document.querySelector('.link path').getAttribute('stroke')"
+    dark = page.value(stroke)
+    page.value("dispatchEvent(new Event('beforeprint'))")
+    paper = page.value(stroke)
+    page.value("dispatchEvent(new Event('afterprint'))")
+    assert dark == page.value(stroke) != paper
+    page.command("Emulation.setEmulatedMedia", media="print",
+                 features=[{"name": "prefers-color-scheme", "value": "dark"}])  # fmt: skip
+    assert page.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.command("Emulation.setEmulatedMedia", media="")
+    themed(page, "light")

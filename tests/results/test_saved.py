@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import html
 import io
 import json
 import tracemalloc
@@ -15,10 +16,16 @@ import pytest
 from result_makers import MAKERS, VALUES, X, made
 
 import pyedmcl
+from pyedmcl.crossmap.results import XmapResult
 from pyedmcl.errors import InputError, OutputError, StoreError, StoreForeignError, StoreMismatchError, StoreWriteError
 from pyedmcl.functions import FUNCTIONS, RESULTS
 from pyedmcl.results import saved
-from pyedmcl.results.result import Result, brief
+from pyedmcl.results.result import ANSWER_ROWS, Result, brief
+
+#: Results whose numbers stand in the first line, or that have no rows a reader looks at first.
+WITHOUT_ROWS = {
+    "KnnResult", "EmbedResult", "RecurrencePlot", "DistancePlot", "LagProfile", "RecurrenceNetwork", "RecurrenceResult",
+}  # fmt: skip
 
 
 def same(one, other):
@@ -71,9 +78,48 @@ def test_what_is_opened_is_what_was_saved(name, one_device, tmp_path):
 @pytest.mark.parametrize("name", MAKERS)
 def test_results_are_short_in_a_terminal_and_escaped_in_a_notebook(name, one_device):
     result = made(name, one_device)
-    assert len(repr(result)) < 600 and "\n" not in repr(result)
+    lines = repr(result).splitlines()
+    assert lines[0].startswith(name) and len(lines) <= 11 and max(map(len, lines)) < 600
     page = result._repr_html_()
     assert page.startswith("<table>") and name in page and len(page) < 8000
+    answer = result.answer()
+    if answer is None:
+        assert name in WITHOUT_ROWS
+        return
+    assert all(column in lines[1] for column in answer.columns)
+    first = answer.cells()[0]
+    assert all(text in lines[2] for text in first) and all(f">{html.escape(text)}<" in page for text in first)
+    shown = len(answer.rows)
+    assert shown == min(answer.total, ANSWER_ROWS) and (f"{answer.total - shown:,} more" in lines[-1]) == (
+        answer.total > shown)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["XmapResult", "XmapSignificance", "CcmMatrixResult"])
+def test_the_strongest_pair_is_the_first_row(name, one_device):
+    result = made(name, one_device)
+    rho = np.array(result.matrices[-1] if name == "CcmMatrixResult" else result.rho, float)
+    np.fill_diagonal(rho, -1)
+    effect, cause = np.unravel_index(rho.argmax(), rho.shape)
+    assert list(result.answer().rows[0][:2]) == [result.names[cause], result.names[effect]]
+
+
+def test_names_cannot_break_what_is_shown():
+    hostile = ("<b>x</b>", "a\nb")
+    result = XmapResult(np.array([[1, 0.5], [0.25, 1]]), np.array([2, 3]), hostile)
+    assert "a\\nb" in repr(result) and len(repr(result).splitlines()) == 4
+    assert "<b>x" not in result._repr_html_() and "&lt;b&gt;x" in result._repr_html_()
+
+
+def test_a_result_that_is_large_or_on_the_disk_is_not_read_to_be_shown():
+    class Stored:
+        shape, ndim, dtype = (3, 3), 2, np.dtype("f4")
+
+        def __getitem__(self, key):
+            raise AssertionError("read")
+
+    assert "3 x 3" in repr(XmapResult(Stored(), np.full(3, 2), tuple("abc")))
+    n = 300
+    assert "\n" not in repr(XmapResult(np.zeros((n, n)), np.full(n, 2), tuple(map(str, range(n)))))
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -22,6 +22,23 @@ function rounded(value, places) {
 }
 const digits = (value) => (Number.isFinite(value) ? String(+value.toPrecision(3)) : "none");
 
+// Whether the page is dark now; paper never is.
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+let printing = false;
+const isDark = () => darkness.matches && !printing;
+
+// Draws now, and again whenever the page turns dark or light, or goes to paper and comes back.
+function onTheme(drawing) {
+  drawing();
+  darkness.addEventListener("change", drawing);
+  for (const [name, state] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(name, () => {
+      printing = state;
+      if (darkness.matches) drawing();
+    });
+  }
+}
+
 function make(name, attributes = {}, text = null) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);

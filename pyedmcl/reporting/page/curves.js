@@ -1,5 +1,5 @@
 // Curves of pairs, both directions in one small chart; the reader adds and removes pairs.
-const FORTH = { colour: "#2a788e", dash: "", mark: "circle" }, BACK = { colour: "#d1495b", dash: "6 4", mark: "square" };
+const FORTH = { colour: "var(--forth)", dash: "", mark: "circle" }, BACK = { colour: "var(--back)", dash: "6 4", mark: "square" };
 
 class Charts {
   constructor(figure) {
@@ -49,12 +49,12 @@ class Charts {
   }
 
   line(d, style) {
-    return draw("path", { d, fill: "none", stroke: style.colour, "stroke-width": 2, "stroke-dasharray": style.dash });
+    return draw("path", { d, fill: "none", style: `stroke: ${style.colour}`, "stroke-width": 2, "stroke-dasharray": style.dash });
   }
 
   dot(x, y, style) {
-    return style.mark === "circle" ? draw("circle", { cx: x, cy: y, r: 3, fill: style.colour })
-      : draw("rect", { x: x - 2.6, y: y - 2.6, width: 5.2, height: 5.2, fill: style.colour });
+    return style.mark === "circle" ? draw("circle", { cx: x, cy: y, r: 3, style: `fill: ${style.colour}` })
+      : draw("rect", { x: x - 2.6, y: y - 2.6, width: 5.2, height: 5.2, style: `fill: ${style.colour}` });
   }
 
   chart(shown) {
@@ -67,18 +67,18 @@ class Charts {
       return `${this.words(one, other, "→")}: ${y_label} ${digits(values[0])} to ${digits(values.at(-1))}`;
     });
     const picture = draw("svg", { viewBox: "0 0 316 206", role: "img", "aria-label": told.join("; ") });
-    const write = (words, place) => picture.append(draw("text", { "font-size": 11, fill: "#222", ...place }, words));
+    const write = (words, place) => picture.append(draw("text", { "font-size": 11, style: "fill: var(--ink)", ...place }, words));
     const yStep = roundStep(high, 6), xStep = roundStep(wide, 5);
     for (let i = Math.ceil(this.low / yStep - 1e-6); i * yStep <= this.high + 1e-9; i++) {
       const y = up(i * yStep);
-      picture.append(draw("path", { d: `M${left} ${y}H${right}`, stroke: i === 0 ? "#777" : "#ddd" }));
+      picture.append(draw("path", { d: `M${left} ${y}H${right}`, style: `stroke: var(${i === 0 ? "--quiet" : "--line"})` }));
       write(digits(i * yStep), { x: left - 5, y: y + 4, "text-anchor": "end" });
     }
     for (let i = Math.ceil(ends[0] / xStep - 1e-6); i * xStep <= ends[1] + 1e-9; i++) {
       write((+(i * xStep).toPrecision(6)).toLocaleString("en"), { x: across(i * xStep), y: bottom + 15, "text-anchor": "middle" });
-      picture.append(draw("path", { d: `M${across(i * xStep)} ${bottom}v4`, stroke: "#555" }));
+      picture.append(draw("path", { d: `M${across(i * xStep)} ${bottom}v4`, style: "stroke: var(--quiet)" }));
     }
-    picture.append(draw("path", { d: `M${left} ${top}V${bottom}H${right}`, fill: "none", stroke: "#555" }));
+    picture.append(draw("path", { d: `M${left} ${top}V${bottom}H${right}`, fill: "none", style: "stroke: var(--quiet)" }));
     write(x_label, { x: (left + right) / 2, y: bottom + 33, "text-anchor": "middle" });
     write(y_label, { x: 0, y: 0, "text-anchor": "middle", transform: `translate(11 ${(top + bottom) / 2}) rotate(-90)` });
     for (const [one, other, style] of shown) {

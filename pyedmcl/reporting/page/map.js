@@ -19,7 +19,7 @@ class CellMap {
     this.paint();
     this.listen();
     new ResizeObserver(() => this.resize()).observe(figure);
-    this.resize();
+    onTheme(() => this.resize());
   }
 
   // The colours of all cells, a pixel each.
@@ -67,7 +67,7 @@ class CellMap {
     pen.imageSmoothingEnabled = this.cellWidth() < 1;
     pen.drawImage(this.picture, this.left, this.top, this.columns / this.zoom, this.rows / this.zoom,
       left, HEAD, this.width, this.height);
-    pen.strokeStyle = "#555";
+    pen.strokeStyle = isDark() ? "#9aa5ab" : "#555";
     pen.strokeRect(left - 0.5, HEAD - 0.5, this.width + 1, this.height + 1);
     this.axes(pen);
     if (this.cursor) this.mark(pen);
@@ -80,7 +80,7 @@ class CellMap {
   // Names beside cells that are large enough for them, some names or numbers otherwise.
   axes(pen) {
     const { left } = this.margin, bottom = this.height + HEAD;
-    pen.fillStyle = "#222";
+    pen.fillStyle = isDark() ? "#e6ecef" : "#222";
     pen.font = "11px system-ui, sans-serif";
     pen.textBaseline = "middle";
     pen.textAlign = "right";

@@ -14,12 +14,13 @@ class Links {
     this.highest = values[0];
     this.lowest = values[Math.min(values.length, MOST_ARROWS) - 1];
     const significant = this.content.links.filter((link) => this.passes(link[3])).map((link) => link[2]);
-    const first = significant[Math.min(significant.length, FIRST_ARROWS) - 1] ?? this.lowest;
+    const most = this.content.untested ? FIRST_ARROWS : MOST_ARROWS;
+    const first = significant[Math.min(significant.length, most) - 1] ?? this.lowest;
     const span = this.highest - this.lowest;
     this.slider.value = span > 0 ? Math.floor((1000 * (first - this.lowest)) / span) : 0;
     this.slider.addEventListener("input", () => this.show());
     this.tested?.addEventListener("change", () => this.show());
-    this.show();
+    onTheme(() => this.show());
   }
 
   passes(q) { return !this.tested?.checked || (q !== null && q <= this.content.rate); }
@@ -32,10 +33,10 @@ class Links {
 
   show() {
     const [threshold, links] = this.chosen();
-    const nameOf = (node) => this.content.names[node];
+    const { total } = this.content, nameOf = (node) => this.content.names[node];
     const nodes = [...new Set(links.flatMap((link) => [link[0], link[1]]))];
     nodes.sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en", { numeric: true }));
-    const words = `${digits(threshold)}: ${links.length} ${links.length === 1 ? "link" : "links"}, ${nodes.length} series`;
+    const words = `${digits(threshold)}: ${links.length === total ? "all " : ""}${links.length} ${links.length < total ? `of ${total} ` : ""}${total === 1 ? "link" : "links"}, ${nodes.length} series`;
     this.figure.querySelector(".told").textContent = words;
     this.slider.setAttribute("aria-valuetext", words);
     this.reading.textContent = "\u00a0";
@@ -58,7 +59,7 @@ class Links {
 
   arrow([cause, effect, value], from, to, count) {
     const thin = Math.min(1, 60 / count), width = (1 + 4 * Math.min(value, 1) * thin);
-    const step = Math.round((PALEST + (1 - PALEST) * within(value, 0, 1)) * 63);
+    const shade = Math.round((PALEST + (1 - PALEST) * within(value, 0, 1)) * 63), step = isDark() ? 63 - shade : shade;
     const colour = `rgb(${[...this.colours.slice(3 * step, 3 * step + 3)].join(",")})`;
     const [dx, dy] = [to[0] - from[0], to[1] - from[1]], length = Math.hypot(dx, dy) || 1;
     const bend = [(from[0] + to[0]) / 2 + 0.12 * dy, (from[1] + to[1]) / 2 - 0.12 * dx]; // both directions are seen
