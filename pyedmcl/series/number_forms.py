@@ -74,8 +74,8 @@ _SPREADSHEET_ERRORS = frozenset({
 })  # fmt: skip
 # No data, not determined, not given; below the limit of detection or of quantification.
 _FIELD_WORDS = frozenset({
-    "nd", "n.d.", "n.d", "n.a.", "n.a", "no data", "nodata", "no_data", "missing", "k.a.", "bdl", "b.d.l.", "bld", "bql",
-    "blq", "bloq", "lod", "loq", "<lod", "<loq", "<dl", "<mdl", "<bdl", "<rl",
+    "nd", "n.d.", "n.d", "n.a.", "n.a", "no data", "nodata", "no_data", "missing", "k.a.", "bdl", "b.d.l.", "bld",
+    "bql", "blq", "bloq", "lod", "loq", "<lod", "<loq", "<dl", "<mdl", "<bdl", "<rl",
 })  # fmt: skip
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _DASHES, _SPACES = "\u2212\u2013\ufe63\uff0d", "\u00a0\u202f\u2009"  # minus signs that are no hyphens; fixed spaces
