@@ -87,6 +87,7 @@ TOO_WIDE = (
     "they do not vary, or their range is more than a fifth of the square root of the rows, times their standard "
     "deviation"
 )
+TOO_FEW = "so few targets of one dimension gain nothing by 16 bits"
 _PARTS: int = VALUES["column_parts"]
 _LANES: int = VALUES["library_parts"]
 _SCALES = 3  # numbers of a column
