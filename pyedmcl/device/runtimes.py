@@ -149,9 +149,9 @@ def tell() -> None:
 # process.
 #
 # A file holds the SHA-256 of its payload and the payload. Its name is a digest of everything the payload depends on: of
-# a binary the text, the compiler options, the device, its driver and, for a processor, its instruction sets. A file that
-# is damaged or that the driver refuses is as good as none: the payload is made again. The folder belongs to the user
-# (``PYEDMCL_CACHE_DIR``) and may be deleted at any time; one in which others may write is not used.
+# a binary the text, the compiler options, the device, its driver and, for a processor, its instruction sets. A file
+# that is damaged or that the driver refuses is as good as none: the payload is made again. The folder belongs to the
+# user (``PYEDMCL_CACHE_DIR``) and may be deleted at any time; one in which others may write is not used.
 
 
 _FORMAT = b"pyedmcl program 1\n"

@@ -323,7 +323,7 @@ class TileSweep:
         return values
 
     def _edge(self, tile: int | None) -> int:
-        """Edge of a tile: as asked for, or tuned and such that it pays; within the matrix, and such that its bits fit."""
+        """Edge of a tile: as asked for, or tuned and such that it pays; within the matrix, and its bits fit."""
         longest = max(self.problem.n_rows, self.problem.n_columns)
         best = tile if tile is not None else int(self._bits_values[0]["edge"])
         kept = isqrt(spare_bytes(self.executor.info))  # bits of columns take a fourth of the edge's square

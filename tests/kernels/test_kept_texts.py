@@ -1,4 +1,4 @@
-"""Rendered texts that are kept on disk: found again by another process, and never those of other values or templates."""
+"""Rendered texts that are kept on disk: another process finds them, and never those of other values or templates."""
 
 from __future__ import annotations
 
@@ -39,10 +39,8 @@ def rendered(values=VALUES):
 
 def test_another_process_has_the_same_text_and_does_not_load_mako(folder):
     text = rendered()
-    path = [entry for entry in sys.path if entry]
-    again = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{SHOWS}"], capture_output=True, text=True, check=True
-    )  # fmt: skip
+    program = f"import sys; sys.path[:0] = {[entry for entry in sys.path if entry]!r}\n{SHOWS}"
+    again = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert again.stdout == text and again.stderr.split()[-1] == "False"
     assert len(list(folder.iterdir())) == 1
 
