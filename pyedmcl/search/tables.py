@@ -189,10 +189,12 @@ class SearchSeries:
         _check_masks(problem, library_mask, query_mask)
         begin, end = problem.library_begin, problem.library_end
         library, query = self.on_host(place)
-        library_rows = rows_with_states(library, problem, begin, end, library_mask)
-        query_rows = rows_with_states(query, problem, 0, problem.n_query, query_mask)
-        if library is query and np.array_equal(library_rows, query_rows):
-            library_rows = query_rows
+        query_rows = library_rows = rows_with_states(query, problem, 0, problem.n_query, query_mask)
+        in_itself = library is query and library_mask is query_mask and problem.Tp == 0
+        if not (in_itself and end == problem.n_query):
+            library_rows = rows_with_states(library, problem, begin, end, library_mask)
+            if library is query and np.array_equal(library_rows, query_rows):
+                library_rows = query_rows
         front, strides = self.problem.front, self.strides
         return LibraryStates(
             problem,
