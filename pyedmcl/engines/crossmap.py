@@ -22,16 +22,21 @@ from ..search.plan import SearchProblem
 from ..search.searcher import Overlapping, Searcher, WindowSearch, open_searcher, searches_of, sure_of, windows_share
 from ..search.tables import Tables
 from .lookup import LookupRequest, Lookups, Piece, PlannedLookup, RhoRows, TargetColumns
-from .targets import GAPS, TOO_FEW, TOO_WIDE, CompactTargets, columns_of_rho, layout_of_lookup, require_room
+from .targets import (
+    COMPACT_LEAST,
+    GAPS,
+    TOO_FEW,
+    TOO_WIDE,
+    CompactTargets,
+    columns_of_rho,
+    layout_of_lookup,
+    require_room,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from ..device.executor import Buffer, Executor
-
-
-# Targets of a class, at least, that are looked up in 16 bits: fewer take longer for it, and texts of their own.
-_COMPACT_LEAST = 128
 
 
 @dataclass(frozen=True)
@@ -171,7 +176,7 @@ class CrossMap:
         for layer in np.flatnonzero(~self._gaps).tolist():
             classes = np.column_stack([pattern[layer], self._E[layer]])
             _, class_of, sizes = np.unique(classes, axis=0, return_inverse=True, return_counts=True)
-            self._too_few[layer] = sizes[class_of.ravel()] < _COMPACT_LEAST
+            self._too_few[layer] = sizes[class_of.ravel()] < COMPACT_LEAST
             if self._too_few[layer].all():
                 continue
             if self._compact_targets is None:

@@ -20,7 +20,7 @@ OPTIONS = {"E": 2, "precision": "compact"}
 def any_number_of_targets():
     """Targets have 16 bits however few they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crossmap, "_COMPACT_LEAST", 1)
+        patch.setattr(crossmap, "COMPACT_LEAST", 1)
         yield
 
 
@@ -74,7 +74,7 @@ def test_every_form_of_a_map_has_it(one_device, compact, tmp_path):
 
 
 def test_few_targets_of_a_dimension_are_in_full_without_a_warning(one_device, compact, monkeypatch, recwarn):
-    monkeypatch.setattr(crossmap, "_COMPACT_LEAST", 4)
+    monkeypatch.setattr(crossmap, "COMPACT_LEAST", 4)
     E = [2, 2, 3, 2, 2, 3]
     full = pyedmcl.xmap(X, E=E, device=one_device)
     found = pyedmcl.xmap(X, E=E, precision="compact", device=one_device)
@@ -82,8 +82,8 @@ def test_few_targets_of_a_dimension_are_in_full_without_a_warning(one_device, co
     np.testing.assert_array_equal(found.rho[:, few], full.rho[:, few])
     np.testing.assert_array_equal(found.rho[:, ~few], compact.rho[:, ~few])
     [entry] = found.provenance["precision"]
-    assert entry["full"] == 2 and "few targets" in entry["why"]
-    monkeypatch.setattr(crossmap, "_COMPACT_LEAST", 7)
+    assert entry["full"] == 2 and "fewer" in entry["why"]
+    monkeypatch.setattr(crossmap, "COMPACT_LEAST", 7)
     none = pyedmcl.xmap(X, E=E, precision="compact", device=one_device)
     np.testing.assert_array_equal(none.rho, full.rho)
     assert none.provenance["precision"][0]["full"] == 6

@@ -91,7 +91,7 @@ def test_a_map_of_many_dimensions_compiles_side_by_side_what_it_asks_for_and_not
     one_device, compiled, own_kernels, monkeypatch, precision, texts
 ):
     x, E = _map_of_many_dimensions()
-    monkeypatch.setattr(crossmap, "_COMPACT_LEAST", 1)
+    monkeypatch.setattr(crossmap, "COMPACT_LEAST", 1)
     ahead, real = [], common.CommonExecutor.build_ahead
 
     def noted(self, sources, options=()):
@@ -106,7 +106,7 @@ def test_a_map_of_many_dimensions_compiles_side_by_side_what_it_asks_for_and_not
     assert all(later <= ahead[0] for later in ahead[1:])
     assert set(compiled) - ahead[0] == {text for text in compiled if "void compact_parts(" in text}
     monkeypatch.undo()
-    monkeypatch.setattr(crossmap, "_COMPACT_LEAST", 1)
+    monkeypatch.setattr(crossmap, "COMPACT_LEAST", 1)
     assert np.array_equal(found, pyedmcl.xmap(x, E=E, precision=precision, device=one_device).rho, equal_nan=True)
 
 

@@ -35,7 +35,7 @@ STAGED = {"lanes": 4, "vectors": 1, "target_lanes": 2, "row_lanes": 8, "library_
 def any_number_of_targets():
     """Targets have 16 bits however few they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crossmap, "_COMPACT_LEAST", 1)
+        patch.setattr(crossmap, "COMPACT_LEAST", 1)
         yield
 
 
