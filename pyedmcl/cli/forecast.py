@@ -537,7 +537,7 @@ def predict_nonlinear(
     _, embedded_series, target_series = chosen(input, column, target, time_column, dataset)
     import pyedmcl
 
-    from ..forecast.skill import THETAS
+    from ..states.states import THETAS
 
     with talk.progress("fitting") as report:
         result = pyedmcl.predict_nonlinear(

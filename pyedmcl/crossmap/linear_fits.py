@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from ..engines.crossmap import CrossMap
 from ..engines.smap_maps import SmapMap, SmapMapData, whole_smap_map
 from ..errors import InputError, shown
-from ..forecast.skill import THETAS
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
 from ..series.scaling import Conditioned, Prepared, condition
 from ..states import arguments
 from ..states.rows import fewest, fewest_of_all
-from ..states.states import METHODS, MOST_COORDINATES, check_thetas
+from ..states.states import METHODS, MOST_COORDINATES, THETAS, check_thetas
 from .pairs import PairsProblem, gap_patterns, layered_map_data, row_patterns
 
 if TYPE_CHECKING:

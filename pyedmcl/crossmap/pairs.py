@@ -16,6 +16,7 @@ from ..embedding.dimension import DimensionRule, EmbedDimensionProblem, tell_dou
 from ..engines.crossmap import MapData
 from ..engines.lagged import LaggedMap, Libraries, Span, centred, laid_out, room_for
 from ..engines.predict import PairPredictions
+from ..engines.targets import TOO_FEW
 from ..errors import InputError, shown, warn
 from ..jobs.blocks import Arrays, Block, BlockResult, Manifest, Record, Report, cut, rows_of_a_block
 from ..jobs.runner import ArraySink, PairsSink, Runner
@@ -69,8 +70,8 @@ def check_map_precision(precision: Any, dtype: Any, others: Mapping[str, Any]) -
 
 
 def tell_in_full(provenance: Mapping[str, Any]) -> None:
-    """Warn where targets of a map with ``precision="compact"`` were computed in full."""
-    entries = [entry for entry in provenance.get("precision", ()) if entry["full"]]
+    """Warn where targets of a map with ``precision="compact"`` were computed in full, though it could save time."""
+    entries = [entry for entry in provenance.get("precision", ()) if entry["full"] and entry["why"] != TOO_FEW]
     if entries:
         worst = max(entries, key=lambda entry: int(entry["full"]))
         warn(

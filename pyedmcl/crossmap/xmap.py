@@ -404,8 +404,9 @@ def xmap(
         "compact" looks targets up in 16 bits, which may change rho by up to 2e-5 and takes GPUs as little as half the
         time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions
         hardly vary or are made of few rows, and maps of data with gaps are computed in full;
-        ``provenance["precision"]`` and a warning say how many targets were. With ``method="smap"`` predictions are
-        made on matrix units where the device has them, which changes rho by up to 1e-5, and in full elsewhere. See
+        ``provenance["precision"]`` and a warning say how many targets were. Fewer than 128 targets of one E are
+        in full without a warning, since 16 bits save nothing there. With ``method="smap"`` predictions are made on
+        matrix units where the device has them, which changes rho by up to 1e-5, and in full elsewhere. See
         ``docs/approximate.md``.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;

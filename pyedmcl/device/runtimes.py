@@ -145,13 +145,13 @@ def tell() -> None:
         )
 
 
-# Compiled programs kept on disk, for runtimes that compile anew in every process.
+# What takes long to make is kept on disk: rendered texts, and compiled programs for runtimes that compile anew in every
+# process.
 #
-# A file holds the SHA-256 of its payload and the payload, which is the binary that the driver gave for one device. The
-# file name is a digest of everything the binary depends on: the text, the compiler options, the device, its driver and,
-# for a processor, its instruction sets. A file that is damaged or that the driver refuses is as good as none: the
-# program is compiled again. The folder belongs to the user (``PYEDMCL_CACHE_DIR``) and may be deleted at any time; one
-# in which others may write is not used.
+# A file holds the SHA-256 of its payload and the payload. Its name is a digest of everything the payload depends on: of
+# a binary the text, the compiler options, the device, its driver and, for a processor, its instruction sets. A file
+# that is damaged or that the driver refuses is as good as none: the payload is made again. The folder belongs to the
+# user (``PYEDMCL_CACHE_DIR``) and may be deleted at any time; one in which others may write is not used.
 
 
 _FORMAT = b"pyedmcl program 1\n"
@@ -159,23 +159,22 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 _FILES_KEPT = 2000  # some 100 MB; a whole test run makes fewer
 
 
-class ProgramCache:
-    """Binaries of one device in the user's cache folder.
+class KeptFiles:
+    """Payloads in a folder within the user's cache folder.
 
     Parameters
     ----------
-    info : DeviceInfo
-        The device that the binaries are for.
+    folder : str
+        Its name.
+    maker : str
+        Identity of whoever makes the payloads: those of another one are not found.
     """
 
-    def __init__(self, info: DeviceInfo) -> None:
-        self._device = "\0".join(
-            [info.platform, info.version, info.vendor, info.name, info.driver, info.opencl_c, _instruction_sets()]
-        )
-        self._folder = config.current().cache_dir / "programs"
+    def __init__(self, folder: str, maker: str) -> None:
+        self._folder, self._maker = config.current().cache_dir / folder, maker
 
     def load(self, source: str, options: Sequence[str]) -> bytes | None:
-        """The binary that was kept for this text and these options, or None."""
+        """What was kept for this text and these options, or None."""
         if not self._folder.exists() or not private(self._folder):
             return None
         with contextlib.suppress(OSError):
@@ -186,8 +185,8 @@ class ProgramCache:
                 return payload
         return None
 
-    def keep(self, source: str, options: Sequence[str], binary: bytes) -> None:
-        """Keep a binary; a folder that cannot be written only means that the next process compiles again."""
+    def keep(self, source: str, options: Sequence[str], payload: bytes) -> None:
+        """Keep a payload; a folder that cannot be written only means that the next process makes it again."""
         path = self._path(source, options)
         if not private(self._folder):
             return
@@ -195,7 +194,7 @@ class ProgramCache:
             handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
             try:
                 with os.fdopen(handle, "wb") as stream:
-                    stream.write(_FORMAT + hashlib.sha256(binary).digest() + binary)
+                    stream.write(_FORMAT + hashlib.sha256(payload).digest() + payload)
                 Path(scratch).replace(path)
             except BaseException:
                 Path(scratch).unlink(missing_ok=True)
@@ -203,7 +202,7 @@ class ProgramCache:
             self._drop_oldest()
 
     def _path(self, source: str, options: Sequence[str]) -> Path:
-        parts = "\0".join([self._device, *options, source])
+        parts = "\0".join([self._maker, *options, source])
         return self._folder / f"{hashlib.sha256(parts.encode()).hexdigest()}.bin"
 
     def _drop_oldest(self) -> None:
@@ -213,6 +212,20 @@ class ProgramCache:
             return
         for path in sorted(files, key=lambda file: file.stat().st_mtime)[: len(files) // 2]:
             path.unlink(missing_ok=True)
+
+
+class ProgramCache(KeptFiles):
+    """Binaries of one device.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+        The device that the binaries are for.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        device = [info.platform, info.version, info.vendor, info.name, info.driver, info.opencl_c, _instruction_sets()]
+        super().__init__("programs", "\0".join(device))
 
 
 @functools.cache

@@ -22,7 +22,16 @@ from ..search.plan import SearchProblem
 from ..search.searcher import Overlapping, Searcher, WindowSearch, open_searcher, searches_of, sure_of, windows_share
 from ..search.tables import Tables
 from .lookup import LookupRequest, Lookups, Piece, PlannedLookup, RhoRows, TargetColumns
-from .targets import GAPS, TOO_WIDE, CompactTargets, columns_of_rho, layout_of_lookup, require_room
+from .targets import (
+    COMPACT_LEAST,
+    GAPS,
+    TOO_FEW,
+    TOO_WIDE,
+    CompactTargets,
+    columns_of_rho,
+    layout_of_lookup,
+    require_room,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -140,7 +149,7 @@ class CrossMap:
         self._orders = [
             np.lexsort((np.arange(self.n), E, pattern_of)) for E, pattern_of in zip(self._E, pattern, strict=True)
         ]
-        self.compact = np.zeros(self._E.shape, bool)
+        self.compact, self._too_few = np.zeros(self._E.shape, bool), np.zeros(self._E.shape, bool)
         if data.compact:
             self._choose_compact(pattern)
         for number in sorted(set(pattern.ravel().tolist())):
@@ -165,11 +174,16 @@ class CrossMap:
     def _choose_compact(self, pattern: NDArray[np.int_]) -> None:
         """Find which targets are looked up in 16 bits, and put them side by side."""
         for layer in np.flatnonzero(~self._gaps).tolist():
+            classes = np.column_stack([pattern[layer], self._E[layer]])
+            _, class_of, sizes = np.unique(classes, axis=0, return_inverse=True, return_counts=True)
+            self._too_few[layer] = sizes[class_of.ravel()] < COMPACT_LEAST
+            if self._too_few[layer].all():
+                continue
             if self._compact_targets is None:
                 self._compact_targets = CompactTargets(self.executor, self._pool, self.n_steps, self._layout)
             self._stage_targets(layer)
             before = self._orders[layer]
-            self.compact[layer][before] = self._compact_targets.allowed(self.n)
+            self.compact[layer][before] = self._compact_targets.allowed(self.n) & ~self._too_few[layer][before]
             keys = np.arange(self.n), ~self.compact[layer], self._E[layer], pattern[layer]
             self._orders[layer] = np.lexsort(keys)
             if not np.array_equal(before, self._orders[layer]):
@@ -230,13 +244,15 @@ class CrossMap:
         searches = searches_of(*(group.searcher for group in self._groups))
         if not self._data.compact:
             return searches
-        whys = np.where(self._gaps, GAPS, TOO_WIDE)
-        for compact, why in zip(self.compact, whys.tolist(), strict=True):
-            full = self.n - int(compact.sum())
-            entry: dict[str, Any] = {
-                "for": "precision", "asked": "compact", "targets": self.n, "full": full, "why": why if full else "",
-            }  # fmt: skip
-            searches += [entry] if entry not in searches else []
+        whys = np.where(self._gaps, GAPS, TOO_WIDE).tolist()
+        for compact, too_few, why in zip(self.compact, self._too_few, whys, strict=True):
+            n_few = int(too_few.sum())
+            full_by_why = {why: self.n - int(compact.sum()) - n_few, TOO_FEW: n_few}
+            for why, full in [each for each in full_by_why.items() if each[1]] or [("", 0)]:
+                entry: dict[str, Any] = {
+                    "for": "precision", "asked": "compact", "targets": self.n, "full": full, "why": why,
+                }  # fmt: skip
+                searches += [entry] if entry not in searches else []
         return searches
 
     def skill(

@@ -466,7 +466,7 @@ class Lookups:
             event = self._executor.launch(
                 kernel, (n_blocks * slices * shape.group,), (shape.group,), **fixed, n_libraries=n,
                 first_library=into.row, table_begin=tables.begin(request.E), column_begin=block * shape.columns,
-                column_end=width, n_slices=slices,
+                column_end=width, n_slices=slices, any_k=k,
             )  # fmt: skip
             pacer.launched(event, cost * n_blocks)
             block += n_blocks
@@ -546,15 +546,19 @@ class Lookups:
         kernel = self._kernel("lookup", values_again)
         self._executor.launch(
             kernel, (shape.blocks * shape.slices * shape.group,), (shape.group,),
-            **{**fixed, "column_begin": begin, "column_end": end, "n_slices": shape.slices},
+            **{**fixed, "column_begin": begin, "column_end": end, "n_slices": shape.slices, "any_k": values["k"]},
         )  # fmt: skip
 
     def _planned_again(
         self, values: Mapping[str, Any], width: int, n_libraries: int
     ) -> tuple[LookupShape, dict[str, Any]]:
-        """The launch that follows one of these values, for ``width`` targets, and the values of its kernel."""
+        """The launch that follows one of these values, for ``width`` targets, and the values of its kernel.
+
+        It has little to compute, so that one text serves all numbers of neighbours.
+        """
         shape = self._shapes.again(width, n_libraries)
-        return shape, {**values, **shape.parameters, "stage_rows": 0, "local_sums": 0, "precision": "again"}
+        any_k = {"k": 0, "unroll": 1, "stage_rows": 0, "local_sums": 0, "precision": "again"}
+        return shape, {**values, **shape.parameters, **any_k}
 
     def hide(self, tables: Tables, rows: NDArray[np.int32]) -> None:
         """Have some query rows of tables of weights predict nothing, in all dimensions and libraries."""

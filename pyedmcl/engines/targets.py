@@ -87,6 +87,9 @@ TOO_WIDE = (
     "they do not vary, or their range is more than a fifth of the square root of the rows, times their standard "
     "deviation"
 )
+#: Targets of a dimension, at least, that have 16 bits: fewer take as long or longer, and texts of their own.
+COMPACT_LEAST = 128
+TOO_FEW = f"fewer than {COMPACT_LEAST} targets have their dimension, and gain nothing by 16 bits"
 _PARTS: int = VALUES["column_parts"]
 _LANES: int = VALUES["library_parts"]
 _SCALES = 3  # numbers of a column

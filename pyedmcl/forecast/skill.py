@@ -17,7 +17,7 @@ from ..results.result import Result
 from ..search.choose import SearchRequest
 from ..states import arguments
 from ..states.arguments import PredictionOptions
-from ..states.states import check_knn, check_thetas
+from ..states.states import THETAS, check_knn, check_thetas
 from ..states.states import prepare as regression_prepare
 from .simplex import SimplexProblem, prepare
 from .smap import NonlinearResult, SmapProblem, skill, solver_of, warn_of_few
@@ -284,9 +284,6 @@ def predict_exclusion_radius(
 
 
 # Skill of S-map against its localisation: does a series depend on its state nonlinearly?
-
-
-THETAS = (0.01, 0.1, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 
 
 @public_function

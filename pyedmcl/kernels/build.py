@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ..device.quirks import Quirks, quirks_for
+from ..device.runtimes import KeptFiles
 from ..errors import BuildError
 from . import texts as render
 from .kernel_spec import GROUP, KernelSpec, evaluate
@@ -96,12 +97,26 @@ def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> s
 
 
 # Rendering takes a millisecond, a launch some microseconds: the same text is asked for again and again. It is to be the
-# same object then, whose hash is known.
+# same object then, whose hash is known. The first text of a process takes a hundred milliseconds, in which Mako and the
+# templates are read: between processes texts are kept.
 @functools.lru_cache(maxsize=512)
 def _text(spec: KernelSpec, given: tuple[tuple[str, Any], ...], quirks: Quirks) -> str:
     values = dict(given)
     lone = all(values.get(name, 1) == 1 for name in GROUP)
-    return render.prelude(quirks, lone) + source(spec, {**values, **quirks.values})
+    return render.prelude(quirks, lone) + _kept_source(spec, {**values, **quirks.values})
+
+
+def _kept_source(spec: KernelSpec, values: Mapping[str, Any]) -> str:
+    """:func:`source`, from the user's cache folder where it is there."""
+    if spec.producer != "mako":  # others keep theirs by themselves
+        return source(spec, values)
+    spec.check(values)
+    kept, key = KeptFiles("texts", render.digest_of_makers()), [repr(sorted(values.items()))]
+    text = kept.load(spec.text, key)
+    if text is None:
+        text = source(spec, values).encode()
+        kept.keep(spec.text, key, text)
+    return text.decode()
 
 
 def excerpt(log: str, text: str) -> str:

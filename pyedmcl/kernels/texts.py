@@ -83,6 +83,16 @@ def sources() -> list[Path]:
     return of_package + [file for name in ("clkernels", "templates") for file in _sources_in(Path(str(_folder(name))))]
 
 
+@functools.cache
+def digest_of_makers() -> str:
+    """Identity of everything that texts are rendered by and from, so that none of an older state is taken for new."""
+    folders = [Path(__file__).parent, *(Path(str(_folder(name))) for name in ("clkernels", "templates"))]
+    whole = hashlib.sha256()
+    for file in [file for folder in folders for file in _sources_in(folder)]:
+        whole.update(f"\0{file.name}\0".encode() + file.read_bytes())
+    return whole.hexdigest()
+
+
 def _sources_in(folder: Path) -> list[Path]:
     return [file for file in sorted(folder.rglob("*")) if file.suffix in (".py", ".mako", ".clh", ".cuh")]
 

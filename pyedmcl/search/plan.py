@@ -233,7 +233,7 @@ class KnnPass:
             nbytes += int(self.parameters["hot"]) * (2 if self.parameters["tile"] else 4)
         return nbytes * self._buffers
 
-    @property
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """Columns of the table of each dimension."""
         return tuple(table_stride(k, self.emit) for k in self.problem.ks)

@@ -189,10 +189,12 @@ class SearchSeries:
         _check_masks(problem, library_mask, query_mask)
         begin, end = problem.library_begin, problem.library_end
         library, query = self.on_host(place)
-        library_rows = rows_with_states(library, problem, begin, end, library_mask)
-        query_rows = rows_with_states(query, problem, 0, problem.n_query, query_mask)
-        if library is query and np.array_equal(library_rows, query_rows):
-            library_rows = query_rows
+        query_rows = library_rows = rows_with_states(query, problem, 0, problem.n_query, query_mask)
+        in_itself = library is query and library_mask is query_mask and problem.Tp == 0
+        if not (in_itself and end == problem.n_query):
+            library_rows = rows_with_states(library, problem, begin, end, library_mask)
+            if library is query and np.array_equal(library_rows, query_rows):
+                library_rows = query_rows
         front, strides = self.problem.front, self.strides
         return LibraryStates(
             problem,
@@ -324,7 +326,8 @@ def _check_masks(problem: SearchProblem, library_mask: Mask | None, query_mask: 
 
 # Working memory grows with the data. The least amounts are such that a small job on a shared device can afford them.
 _SCRATCH_LEAST, _TABLE_LEAST = 160 << 20, 112 << 20
-_TIMES_DATA = 32
+# Many libraries a pass fill all units of a device. Processors, which gain nothing by it, take a part of that.
+_TIMES_DATA, _PART_ON_HOST = 192, 6
 _BUSY_GROUPS = 2  # per compute unit: with fewer, fewer dimensions per pass are the better use of scratch memory
 _PENALTY_PADDING = 32  # a kernel reads rows in steps
 
@@ -407,7 +410,8 @@ class TableSpace:
         self._penalty: tuple[NDArray[np.bool_], Buffer] | None = None
 
     def _share(self, least: int, data_bytes: int) -> int:
-        return min(max(least, _TIMES_DATA * data_bytes), max(self._room // 4, 1 << 16), self.budget.largest)
+        wanted = _TIMES_DATA * data_bytes // (_PART_ON_HOST if quirks_for(self.executor.info).on_host else 1)
+        return min(max(least, wanted), max(self._room // 4, 1 << 16), self.budget.largest)
 
     def _split(self, emit: str, libraries: int) -> list[KnnPass]:
         """Passes with as many dimensions each as pay.

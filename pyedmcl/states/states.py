@@ -507,6 +507,10 @@ def _rows(table: Doubles, rows: Integers) -> Doubles:
     return table[rows]
 
 
+#: Localisations that are tried where the caller names none.
+THETAS = (0.01, 0.1, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
+
+
 def check_thetas(theta: Any) -> Doubles:
     """One theta, or several of them, as an array (n_thetas,)."""
     values = arguments.several("theta", theta)

@@ -14,8 +14,8 @@ import typer
 import pyedmcl
 from pyedmcl.cli.options import parse_integers
 from pyedmcl.cli.output import arguments_of
-from pyedmcl.forecast.skill import THETAS
 from pyedmcl.functions import COMMANDS, FUNCTIONS
+from pyedmcl.states.states import THETAS
 
 REQUIRED = inspect.Parameter.empty
 _FOLDER = "a command writes its map to a folder, from which others read it"

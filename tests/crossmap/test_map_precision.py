@@ -8,11 +8,20 @@ from typer.testing import CliRunner
 
 import pyedmcl
 from pyedmcl.cli.app import app
+from pyedmcl.engines import crossmap
 from pyedmcl.errors import InputError, StoreMismatchError
 from pyedmcl.simulate import coupled_maps
 
 X = coupled_maps(n_series=6, n_steps=1600, seed=5).values
 OPTIONS = {"E": 2, "precision": "compact"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def any_number_of_targets():
+    """Targets have 16 bits however few they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crossmap, "COMPACT_LEAST", 1)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +71,23 @@ def test_every_form_of_a_map_has_it(one_device, compact, tmp_path):
     folded = pyedmcl.xmap(X, folds=2, device=one_device, **OPTIONS)
     in_full = pyedmcl.xmap(X, E=2, folds=2, device=one_device)
     assert 0 < np.abs(folded.folds - in_full.folds).max() < 2e-5
+
+
+def test_few_targets_of_a_dimension_are_in_full_without_a_warning(one_device, compact, monkeypatch, recwarn):
+    monkeypatch.setattr(crossmap, "COMPACT_LEAST", 4)
+    E = [2, 2, 3, 2, 2, 3]
+    full = pyedmcl.xmap(X, E=E, device=one_device)
+    found = pyedmcl.xmap(X, E=E, precision="compact", device=one_device)
+    few = np.array(E) == 3
+    np.testing.assert_array_equal(found.rho[:, few], full.rho[:, few])
+    np.testing.assert_array_equal(found.rho[:, ~few], compact.rho[:, ~few])
+    [entry] = found.provenance["precision"]
+    assert entry["full"] == 2 and "fewer" in entry["why"]
+    monkeypatch.setattr(crossmap, "COMPACT_LEAST", 7)
+    none = pyedmcl.xmap(X, E=E, precision="compact", device=one_device)
+    np.testing.assert_array_equal(none.rho, full.rho)
+    assert none.provenance["precision"][0]["full"] == 6
+    assert not [each for each in recwarn if "in full" in str(each.message)]
 
 
 def test_a_store_is_not_continued_with_another_precision(one_device, tmp_path):

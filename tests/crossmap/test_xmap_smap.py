@@ -109,7 +109,7 @@ def test_several_theta_and_the_best(one_device):
     for theta, rho in zip(thetas, several.rho, strict=True):
         np.testing.assert_allclose(rho, map_rho(x, 3, theta), rtol=0, atol=1e-5)
     best = pyedmcl.xmap(x, E=3, method="smap", theta="best", device=one_device)
-    from pyedmcl.forecast.skill import THETAS
+    from pyedmcl.states.states import THETAS
 
     every = pyedmcl.xmap(x, E=3, method="smap", theta=THETAS, device=one_device).rho
     np.testing.assert_array_equal(best.rho, every.max(axis=0))

@@ -11,7 +11,7 @@ import pyedmcl
 from pyedmcl.device import common, opencl, select
 from pyedmcl.device.programs import Background
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.engines import lookup
+from pyedmcl.engines import crossmap, lookup
 from pyedmcl.errors import BuildError
 from pyedmcl.kernels import build
 from pyedmcl.simulate import coupled_maps
@@ -86,11 +86,12 @@ def own_kernels(monkeypatch):
     monkeypatch.setattr(lookup.LookupShapes, "takes_any_k", lambda self, k, width: False)
 
 
-@pytest.mark.parametrize(("precision", "texts"), [("full", 3), ("compact", 10)])
+@pytest.mark.parametrize(("precision", "texts"), [("full", 3), ("compact", 7)])
 def test_a_map_of_many_dimensions_compiles_side_by_side_what_it_asks_for_and_nothing_else(
     one_device, compiled, own_kernels, monkeypatch, precision, texts
 ):
     x, E = _map_of_many_dimensions()
+    monkeypatch.setattr(crossmap, "COMPACT_LEAST", 1)
     ahead, real = [], common.CommonExecutor.build_ahead
 
     def noted(self, sources, options=()):
@@ -101,10 +102,11 @@ def test_a_map_of_many_dimensions_compiles_side_by_side_what_it_asks_for_and_not
     with monkeypatch.context() as patched:
         patched.setattr(common.CommonExecutor, "build_meanwhile", lambda self, source, options=(): False)
         found = pyedmcl.xmap(x, E=E, precision=precision, device=one_device).rho
-    assert len(ahead[0]) == texts  # layouts, a search, and one lookup or two for each dimension
+    assert len(ahead[0]) == texts  # layouts, a search, a lookup for each dimension, and of compact one more
     assert all(later <= ahead[0] for later in ahead[1:])
     assert set(compiled) - ahead[0] == {text for text in compiled if "void compact_parts(" in text}
     monkeypatch.undo()
+    monkeypatch.setattr(crossmap, "COMPACT_LEAST", 1)
     assert np.array_equal(found, pyedmcl.xmap(x, E=E, precision=precision, device=one_device).rho, equal_nan=True)
 
 

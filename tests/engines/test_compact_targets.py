@@ -12,7 +12,7 @@ from device_helpers import NVIDIA
 import pyedmcl
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.select import open_device
-from pyedmcl.engines import lookup
+from pyedmcl.engines import crossmap, lookup
 from pyedmcl.engines.targets import CompactTargets, TargetLayout
 from pyedmcl.kernels import build, spec
 from pyedmcl.kernels.specs.maps import MOST_ERROR, STRANDS
@@ -29,6 +29,14 @@ N, LENGTH = 6, 1500
 #: As the H200 has them, for the same lookup: staged in local memory, several rows and libraries at once.
 STAGED = {"lanes": 4, "vectors": 1, "target_lanes": 2, "row_lanes": 8, "library_lanes": 4, "stage": True, "unroll": 4,
           "quads": True}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def any_number_of_targets():
+    """Targets have 16 bits however few they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crossmap, "COMPACT_LEAST", 1)
+        yield
 
 
 def series(kind, length=LENGTH):

@@ -288,6 +288,24 @@ def test_a_device_that_fails_is_heard(both_devices, monkeypatch):
         quantify(executors, problem_of(200), series(200, 1))
 
 
+@pytest.mark.parametrize(("spare", "cells", "edge"), [
+    (1 << 30, 1, 320), (0, 1 << 15, 320), (100**2, 1, 96), (0, 200, 160), (0, 1, 32),
+])  # fmt: skip
+def test_tiles_that_are_not_kept_are_as_large_as_the_matrix_repays(one_device, monkeypatch, spare, cells, edge):
+    """The tuned edge of 320 is halved; one that was asked for is not. Counts are the same."""
+    executor, problem, x = open_device(one_device), problem_of(500), series(500, 7)
+    tuned = TileSweep._values_of
+    monkeypatch.setattr(TileSweep, "_values_of", lambda *given, **more: tuned(*given, **more) | {"edge": 320})
+    whole = quantify(executor, problem, x)
+    monkeypatch.setattr(sweeps, "spare_bytes", lambda info: spare)
+    monkeypatch.setattr(sweeps, "_CELLS_A_ROW", cells)
+    for tile, expected in ((None, edge), (256, 256)):
+        sweep = TileSweep(executor, problem, x, None, tile)
+        assert sweep.edge == expected
+        sweep.release()
+    assert quantify(executor, problem, x) == whole
+
+
 def test_tiles_shrink_with_memory_and_count_the_same(one_device, monkeypatch):
     executor, problem, x = open_device(one_device), problem_of(500), series(500, 7)
     whole = quantify(executor, problem, x)

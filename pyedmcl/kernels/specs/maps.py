@@ -177,7 +177,7 @@ LOOKUP = KernelSpec(
             "the last group reads past the last target, where the padding is that wide",
         ),
         Constraint(
-            lambda v: v["k"] > 0 or v["precision"] == "full",
+            lambda v: v["k"] > 0 or v["precision"] != "compact",
             "where k is an argument (0), targets have 32 bits",
         ),
         Constraint(
