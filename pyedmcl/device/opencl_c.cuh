@@ -161,7 +161,7 @@ template <class Type, class... Parts> FUNCTION Type vector_of(Parts... parts) {
     (put(to, parts), ...);
     return result;
   } else {
-    return (Type)(parts, ...);
+    return (Type)((parts, ...));  // of a number, what comma leaves
   }
 }
 
