@@ -68,8 +68,7 @@ def assembler() -> str | None:
 
 def device_libraries() -> Path | None:
     """Folder of AMD's device libraries (bitcode): the one that Debian's rocm-device-libs or a ROCm has."""
-    found = [*(HIP / "lib").glob("*/amdgcn/bitcode"), *Path("/usr/lib").glob("*/amdgcn/bitcode"),
-             *Path("/opt").glob("rocm*/amdgcn/bitcode")]  # fmt: skip
+    found = [*(HIP / "lib").glob("*/amdgcn/bitcode"), *Path("/opt").glob("rocm*/amdgcn/bitcode")]
     return next((folder for folder in found if (folder / "opencl.bc").exists()), None)
 
 

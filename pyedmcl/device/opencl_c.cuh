@@ -131,7 +131,8 @@ template <class T, int N> using compared = vector<whole_of<T>, N>;
     return result; \
   } \
   WITH_NUMBERS(op, compared)
-ARITHMETIC(+) ARITHMETIC(-) ARITHMETIC(*) ARITHMETIC(/) ARITHMETIC(%) ARITHMETIC(&) ARITHMETIC(|) ARITHMETIC(^) ARITHMETIC(<<) ARITHMETIC(>>)
+ARITHMETIC(+) ARITHMETIC(-) ARITHMETIC(*) ARITHMETIC(/) ARITHMETIC(%)
+ARITHMETIC(&) ARITHMETIC(|) ARITHMETIC(^) ARITHMETIC(<<) ARITHMETIC(>>)
 COMPARISON(<) COMPARISON(>) COMPARISON(<=) COMPARISON(>=) COMPARISON(==) COMPARISON(!=) COMPARISON(&&) COMPARISON(||)
 #undef ARITHMETIC
 #undef COMPARISON
@@ -238,7 +239,8 @@ template <class T> constexpr bool is_signed = (T)-1 < (T)1;
 #define OF_NUMBERS(R) template <class T> FUNCTION typename when<is_number<T>::yes, R>::type
 OF_NUMBERS(T) bitselect(T a, T b, T chosen) {
   typedef bits_of<T> B;
-  return of_same_bits<T>((B)(of_same_bits<B>(a) ^ ((of_same_bits<B>(a) ^ of_same_bits<B>(b)) & of_same_bits<B>(chosen))));
+  const B from_a = of_same_bits<B>(a), from_b = of_same_bits<B>(b);
+  return of_same_bits<T>((B)(from_a ^ ((from_a ^ from_b) & of_same_bits<B>(chosen))));
 }
 OF_NUMBERS(T) rotate(T x, T by) {
   const int width = 8 * sizeof(T), left = by & (width - 1), right = -left & (width - 1);
@@ -252,7 +254,7 @@ OF_NUMBERS(T) clz(T x) {
 }
 OF_NUMBERS(T) mul_hi(T a, T b) {
   if constexpr (sizeof(T) < 4) {
-    return (T)((int)a * (int)b >> 8 * sizeof(T));
+    return is_signed<T> ? (T)((int)a * (int)b >> 8 * sizeof(T)) : (T)((uint)a * (uint)b >> 8 * sizeof(T));
   } else if constexpr (sizeof(T) == 4) {
     return is_signed<T> ? (T)__mulhi((int)a, (int)b) : (T)__umulhi((uint)a, (uint)b);
   } else {
@@ -265,6 +267,11 @@ OF_NUMBERS(bits_of<T>) abs_diff(T a, T b) {
 }
 OF_NUMBERS(T) clamp(T x, T low, T high) { return x < low ? low : x > high ? high : x; }
 #undef OF_NUMBERS
+// CUDA's own make int of what is smaller.
+#define OF_SMALL template <class T> FUNCTION typename when<is_number<T>::yes && sizeof(T) < 4, T>::type
+OF_SMALL min(T a, T b) { return b < a ? b : a; }
+OF_SMALL max(T a, T b) { return a < b ? b : a; }
+#undef OF_SMALL
 #ifndef __HIP__  // they are PTX
 #define APPROXIMATE(name, instruction) \
   FUNCTION float name(float x) { \

@@ -111,7 +111,7 @@ _HOST = """
 #define __launch_bounds__(size)
 using std::exp; using std::exp2; using std::fabs; using std::floor; using std::fma; using std::fmax; using std::fmin;
 using std::frexp; using std::ilogb; using std::ldexp; using std::rint; using std::sqrt;
-template <class T> using number = std::enable_if_t<std::is_arithmetic<T>::value, T>;
+template <class T> using number = std::enable_if_t<std::is_arithmetic<T>::value && sizeof(T) >= 4, T>;
 template <class T> number<T> max(T a, T b) { return a < b ? b : a; }
 template <class T> number<T> min(T a, T b) { return b < a ? b : a; }
 struct item { unsigned x, y, z; };
