@@ -10,6 +10,7 @@ Parts, all of them where none is named:
   digests   every public function: the bits of OpenCL, by bench/digests.py
   times     whole maps and small calls, in turn on both: seconds and ratio
   first     the first map of a process, with empty caches and with those that it has filled
+  launches  of small calls, how much of their time the driver's launches take, which is all that a CUDA graph could save
 
 It needs a GPU with NVIDIA's driver, PyOpenCL with NVIDIA's OpenCL to compare with, and NVRTC (pip install
 'pyedmcl[cuda]', or what PyTorch brings). The exit status is 1 where a part fails; times are told and not judged.
@@ -18,6 +19,7 @@ It needs a GPU with NVIDIA's driver, PyOpenCL with NVIDIA's OpenCL to compare wi
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import subprocess
@@ -180,6 +182,32 @@ def times(opencl: str) -> Iterator[str]:
     yield from ()
 
 
+def launches(opencl: str) -> Iterator[str]:
+    driver, spent = open_device("cuda").driver, list[float]()
+    plain = {name: getattr(driver, name) for name in ("cuLaunchKernel", "cuEventRecord")}
+
+    def timed(function: Callable[..., None], *arguments: Any) -> None:
+        begun = time.perf_counter()
+        function(*arguments)
+        spent.append(time.perf_counter() - begun)
+
+    for name, call in cases("cuda").items():
+        seconds = in_turn({name: call}, 0.3)[name]
+        for each, function in plain.items():
+            setattr(driver, each, functools.partial(timed, function))
+        found = []
+        for _ in range(30):
+            spent.clear()
+            call()
+            found.append((sum(spent), len(spent)))
+        for each, function in plain.items():
+            setattr(driver, each, function)
+        within, count = np.median(found, axis=0)
+        print(f"{name:58} {seconds * 1e3:9.3f} ms, of it {within / seconds:4.0%} in {count:.0f} launches", flush=True)
+        records.append({"call": name, "cuda_s": seconds, "launches": int(count), "launches_s": float(within)})
+    yield from ()
+
+
 def first(opencl: str) -> Iterator[str]:
     for case in ("mixed", "auto"):
         for device in (opencl, "cuda"):
@@ -195,6 +223,7 @@ def first(opencl: str) -> Iterator[str]:
 
 PARTS: dict[str, Callable[[str], Iterator[str]]] = {
     "places": places, "error": error, "arrays": arrays, "digests": digests, "times": times, "first": first,
+    "launches": launches,
 }  # fmt: skip
 records: list[dict[str, Any]] = []
 

@@ -1,6 +1,7 @@
 """Kernel texts as GPUs get them, compiled without one, and the resources they use.
 
-For AMD with clang, for Intel with ocloc, for NVIDIA with NVRTC and ptxas, as through ``device="cuda"``.
+For AMD with clang, for Intel with ocloc, for NVIDIA with NVRTC and ptxas, as through ``device="cuda"``. Clang also
+compiles what NVRTC gets for AMD's GPUs, as HIP.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,8 @@ INTEL = {"Gen9": "skl", "Xe-LP": "tgllp", "Xe-HPG": "dg2", "Xe-HPC": "pvc"}
 # Target -> what is known of the GPU: a small one (T4), and one with all that quirks grant (H100).
 NVIDIA = {"sm_75": OFFLINE["nvidia"], "sm_90": replace(OFFLINE["nvidia"], name="NVIDIA H100", compute_units=132)}
 TARGETS = (*AMD, *INTEL, *NVIDIA)
+#: Where HIP is installed.
+HIP = Path(os.environ.get("ROCM_PATH", "/usr"))
 #: The reason of a program that needs double precision where the target has none.
 NO_FLOAT64 = "no float64 on this GPU"
 _REMARK = re.compile(r"remark:\s+([A-Za-z][\w ]*?)(?: \[[\w/]+\])?: (\w+) \[-Rpass")
@@ -64,7 +68,7 @@ def assembler() -> str | None:
 
 def device_libraries() -> Path | None:
     """Folder of AMD's device libraries (bitcode): the one that Debian's rocm-device-libs or a ROCm has."""
-    found = [*Path("/usr/lib").glob("*/amdgcn/bitcode"), *Path("/opt").glob("rocm*/amdgcn/bitcode")]
+    found = [*(HIP / "lib").glob("*/amdgcn/bitcode"), *Path("/opt").glob("rocm*/amdgcn/bitcode")]
     return next((folder for folder in found if (folder / "opencl.bc").exists()), None)
 
 
@@ -102,20 +106,8 @@ def compile_program(target: str, program: Program) -> dict[str, Any]:
 
 
 def _amd(target: str, file: Path, options: tuple[str, ...]) -> dict[str, Any]:
-    libraries = device_libraries()
-    assert libraries is not None
-    processors, wide = AMD[target]
-    known = [name for name in processors if (libraries / f"oclc_isa_version_{name}.bc").exists()]
-    switch = "on" if wide else "off"
-    names = (*_LIBRARIES, f"oclc_isa_version_{(known or ['90a'])[0]}", f"oclc_wavefrontsize64_{switch}")
-    linked = [part for name in names
-              for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(libraries / f"{name}.bc"))]  # fmt: skip
-    done = subprocess.run(
-        ["clang-19", "-x", "cl", "-cl-std=CL1.2", *options, "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}",
-         "-nogpulib", "-O3", *linked, "-Rpass-analysis=kernel-resource-usage", "-c", str(file), "-o",
-         str(file.with_suffix(".o"))],
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    language = ("-x", "cl", "-cl-std=CL1.2", *options, "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}")
+    done = _clang("clang-19", target, language, file)
     if done.returncode:
         return {"ok": False, "reason": _first_error(done.stderr)}
     result: dict[str, Any] = {"ok": True}
@@ -129,13 +121,61 @@ def _amd(target: str, file: Path, options: tuple[str, ...]) -> dict[str, Any]:
     return result
 
 
+def _clang(clang: str, target: str, language: Sequence[str], file: Path) -> subprocess.CompletedProcess[str]:
+    """Compile a file for one of AMD's GPUs; what is used of it stands in the remarks."""
+    libraries = device_libraries()
+    assert libraries is not None
+    processors, wide = AMD[target]
+    known = [name for name in processors if (libraries / f"oclc_isa_version_{name}.bc").exists()]
+    switch = "on" if wide else "off"
+    names = (*_LIBRARIES, f"oclc_isa_version_{(known or ['90a'])[0]}", f"oclc_wavefrontsize64_{switch}")
+    linked = [part for name in names
+              for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(libraries / f"{name}.bc"))]  # fmt: skip
+    return subprocess.run(
+        [clang, *language, "-nogpulib", "-O3", *linked, "-Rpass-analysis=kernel-resource-usage", "-S", str(file), "-o",
+         str(file.with_suffix(".s"))],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def hip_compiler() -> str | None:
+    """A clang, where HIP's headers are installed (Debian: libamdhip64-dev)."""
+    if device_libraries() is None or not (HIP / "include" / "hip" / "hip_runtime.h").exists():
+        return None
+    return next(filter(shutil.which, ("clang-19", "clang-17", "clang-15")), None)
+
+
+def hip_local_bytes(target: str, code: str) -> dict[str, tuple[int, int]]:
+    """Of each kernel of a text, compiled as HIP for one of AMD's GPUs: bytes of local memory declared and there.
+
+    Raises BuildError.
+    """
+    compiler = hip_compiler()
+    assert compiler is not None
+    # HIP takes what is not marked for the host's, and NVRTC for the device's.
+    head, end = (f"#pragma clang force_cuda_host_device {word}\n" for word in ("begin", "end"))
+    language = ("-x", "hip", "--cuda-device-only", "-std=c++17", f"--offload-arch={target}", "-ffp-contract=off",
+                f"--rocm-path={HIP}")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernel.hip"
+        file.write_text(f"#include <hip/hip_runtime.h>\n{head}{cuda_text(code)}{end}")
+        done = _clang(compiler, target, language, file)
+    if done.returncode:
+        raise BuildError(_first_error(done.stderr), log=done.stderr, source=code)
+    found = re.findall(r"Function Name: (\w+).*?LDS Size \[bytes/block\]: (\d+)", done.stderr, re.DOTALL)
+    return {name: (local_bytes(_plain(code), name), int(there)) for name, there in found}
+
+
+def _plain(code: str) -> str:
+    return "\n".join(line for line in code.splitlines() if not line.startswith("#line"))
+
+
 def ptx_of(target: str, code: str) -> str:
     """PTX of a text, which has all kernels with the local memory that they declare. Raises BuildError."""
     compiler = nvidia_compiler()
     assert compiler is not None
     ptx, log = compiler.ptx(cuda_text(code), target.replace("sm_", "compute_"))
-    plain = "\n".join(line for line in code.splitlines() if not line.startswith("#line"))
-    declared = {entry: local_bytes(plain, entry) for entry in nvrtc.entries(ptx)}
+    declared = {entry: local_bytes(_plain(code), entry) for entry in nvrtc.entries(ptx)}
     static, asked = nvrtc.shared_bytes(ptx), nvrtc.asked_bytes(ptx)
     got = {entry: static[entry] + asked[entry] for entry in declared}
     if got != declared:

@@ -49,11 +49,11 @@ typedef PASTE(long, HALF) keys;
 #define AS_WHOLE_NOWHERE as_int(NOWHERE)
 #define LANE_NUMBERS (rowv)(${", ".join(map(str, range(lanes)))})
 #define HALF_NUMBERS (PASTE(int, HALF))(${", ".join(map(str, range(min(lanes, 8))))})
-#define EXCHANGE(a, b)               \
-  do {                               \
-    const keys low_ = a < b ? a : b; \
-    b = a < b ? b : a;               \
-    a = low_;                        \
+#define EXCHANGE(a, b)           \
+  do {                           \
+    const keys low_ = min(a, b); \
+    b = max(a, b);               \
+    a = low_;                    \
   } while (0)
 
 // Merges `filled` entries, a multiple of RUN_LENGTH, into a list of `runs` runs; the largest entries fall out. Lanes are

@@ -34,6 +34,8 @@ static void screen_bits(global const real* x, global const real* y, const int st
 <%
 step = {"x": "step_x", "y": "step_y"} if not embedded else {"x": "pitch", "y": "pitch"}
 looped = m > 32  # as in recurrence_batch
+# JOIN_OR_NAN is for numbers: a vector chooses by select().
+joined = "select(s, q, q > s || q != q)" if metric == "maximum" else "JOIN(s, q)"
 %>
   for (int j = 0; 32 * j < n_b; ++j) {
     const uint within = ones(n_b - 32 * j);
@@ -50,14 +52,14 @@ looped = m > 32  # as in recurrence_batch
         EACH_COORDINATE(e, ${m}) {
           const float16 d = vload16(0, x32 + a + (size_t)e * ${step["x"]}) - at[(size_t)e * ${step["y"]}];
           const float16 q = TERM(d);
-          s = e ? JOIN_OR_NAN(s, q) : q;
+          s = e ? ${joined} : q;
         }
 %endif
 %for e in range(0 if looped else m):
         {
           const float16 d = x${e} - at[${e} * ${step["y"]}];
           const float16 q = TERM(d);
-          s = ${"JOIN_OR_NAN(s, q)" if e else "q"};
+          s = ${joined if e else "q"};
         }
 %endfor
         word |= as_uint16(s < low${" & s >= inner_high" if corridor else ""}) & bit;

@@ -92,6 +92,36 @@ def own_data_folder(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nvrtc_as_well():
+    """With PYEDMCL_TEST_NVRTC=1 whatever tests compile through OpenCL has to compile through NVRTC, too: all variants
+    of kernels, and all fragments. It needs no GPU."""
+    if not os.environ.get("PYEDMCL_TEST_NVRTC"):
+        yield
+        return
+    from portability_compile import nvidia_compiler
+
+    from pyedmcl.device.nvrtc import cuda_text
+    from pyedmcl.device.opencl import OpenCLExecutor
+
+    by_opencl = OpenCLExecutor._compile
+
+    @functools.cache
+    def by_nvrtc(source):
+        nvidia_compiler().ptx(cuda_text(source), "compute_90")
+
+    def by_both(executor, source, flags):
+        program = by_opencl(executor, source, flags)
+        # Programs begin with the first on some PoCL; by the second, tests write PTX of matrix units as C.
+        if "opencl_functions.clh" not in source and "vload_half2" not in source:
+            by_nvrtc(source)
+        return program
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OpenCLExecutor, "_compile", by_both)
+        yield
+
+
 @pytest.fixture
 def data_dir(tmp_path, monkeypatch):
     """An empty data folder of a test's own; nothing is shipped, and nothing was read so far.

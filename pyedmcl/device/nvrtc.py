@@ -32,7 +32,7 @@ _PAIRS = {"(": ")", "[": "]", "{": "}"}
 # Names after which a bracket is no list of arguments.
 _STATEMENTS = ("return", "else", "do", "case")
 _HEADS = ("if", "for", "while", "switch")
-_COMPONENT = re.compile(r"[xyzw]|s[0-9a-fA-F]")
+_COMPONENTS = re.compile(r"[xyzw]{1,4}|s[0-9a-fA-F]{1,16}")
 _HALVES = ("lo", "hi", "odd", "even")
 
 
@@ -152,8 +152,10 @@ class _Converter:
         elif self._before(at) in (".", "->"):
             if word in _HALVES:
                 self._write(f"{word}_()", at)
-            elif _COMPONENT.fullmatch(word):
-                self._write(f"a[{'xyzw'.index(word) if len(word) == 1 else int(word[1], 16)}]", at)
+            elif _COMPONENTS.fullmatch(word):
+                places = ["xyzw".index(letter) for letter in word] if word[0] != "s" else [int(d, 16) for d in word[1:]]
+                several = f"parts_<{', '.join(map(str, places))}>()"
+                self._write(f"a[{places[0]}]" if len(places) == 1 else several, at)
         return at
 
     def _attribute(self, at: int, end: int) -> int:

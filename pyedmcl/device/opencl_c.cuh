@@ -56,14 +56,24 @@ NUMBER(long) NUMBER(ulong) NUMBER(long long) NUMBER(unsigned long long) NUMBER(f
 #undef NUMBER
 // What a comparison of vectors gives: whole numbers of the same size.
 template <int bytes> struct whole;
-template <> struct whole<1> { typedef signed char type; };
+template <> struct whole<1> { typedef char type; };
 template <> struct whole<2> { typedef short type; };
 template <> struct whole<4> { typedef int type; };
 template <> struct whole<8> { typedef long type; };
+template <class T> using whole_of = typename whole<sizeof(T)>::type;
+template <int bytes> struct bits;
+template <> struct bits<1> { typedef uchar type; };
+template <> struct bits<2> { typedef ushort type; };
+template <> struct bits<4> { typedef uint type; };
+template <> struct bits<8> { typedef ulong type; };
+template <class T> using bits_of = typename bits<sizeof(T)>::type;
 
 // One array and nothing beside it: of a union with names the compiler makes whole numbers, which costs instructions. So .x and
-// .s0 are written as .a[0], and halves, which no text writes to, as functions.
+// .s0 are written as .a[0], and several of them as functions. To those nothing can be assigned: what they return is const.
 #define EACH(count) for (int i = 0; i < (count); ++i)
+template <class T, int N> struct vector;
+template <class T, int N> struct some { typedef const vector<T, N> type; };
+template <class T> struct some<T, 1> { typedef const T type; };
 template <class T, int N> struct alignas(N * sizeof(T)) vector {
   T a[N];
   vector() = default;
@@ -72,13 +82,19 @@ template <class T, int N> struct alignas(N * sizeof(T)) vector {
   }
   __device__ __forceinline__ T& operator[](int i) { return a[i]; }
   __device__ __forceinline__ T operator[](int i) const { return a[i]; }
-  __device__ __forceinline__ auto lo_() const { return part<0, 1>(); }
-  __device__ __forceinline__ auto hi_() const { return part<N / 2, 1>(); }
-  __device__ __forceinline__ auto even_() const { return part<0, 2>(); }
-  __device__ __forceinline__ auto odd_() const { return part<1, 2>(); }
+  template <int... at> __device__ __forceinline__ const vector<T, sizeof...(at)> parts_() const {
+    vector<T, sizeof...(at)> result;
+    T* to = result.a;
+    ((*to++ = a[at]), ...);
+    return result;
+  }
+  __device__ __forceinline__ auto lo_() const -> typename some<T, N / 2>::type { return part<0, 1>(); }
+  __device__ __forceinline__ auto hi_() const -> typename some<T, N / 2>::type { return part<N / 2, 1>(); }
+  __device__ __forceinline__ auto even_() const -> typename some<T, N / 2>::type { return part<0, 2>(); }
+  __device__ __forceinline__ auto odd_() const -> typename some<T, N / 2>::type { return part<1, 2>(); }
 
  private:
-  template <int first, int step> __device__ __forceinline__ auto part() const {
+  template <int first, int step> __device__ __forceinline__ auto part() const -> typename some<T, N / 2>::type {
     if constexpr (N == 2) {
       return a[first];
     } else {
@@ -88,7 +104,7 @@ template <class T, int N> struct alignas(N * sizeof(T)) vector {
     }
   }
 };
-template <class T, int N> using compared = vector<typename whole<sizeof(T)>::type, N>;
+template <class T, int N> using compared = vector<whole_of<T>, N>;
 
 #define WITH_NUMBERS(op, result_of) \
   template <class T, int N, class S> \
@@ -115,7 +131,8 @@ template <class T, int N> using compared = vector<typename whole<sizeof(T)>::typ
     return result; \
   } \
   WITH_NUMBERS(op, compared)
-ARITHMETIC(+) ARITHMETIC(-) ARITHMETIC(*) ARITHMETIC(/) ARITHMETIC(&) ARITHMETIC(|) ARITHMETIC(^) ARITHMETIC(<<) ARITHMETIC(>>)
+ARITHMETIC(+) ARITHMETIC(-) ARITHMETIC(*) ARITHMETIC(/) ARITHMETIC(%)
+ARITHMETIC(&) ARITHMETIC(|) ARITHMETIC(^) ARITHMETIC(<<) ARITHMETIC(>>)
 COMPARISON(<) COMPARISON(>) COMPARISON(<=) COMPARISON(>=) COMPARISON(==) COMPARISON(!=) COMPARISON(&&) COMPARISON(||)
 #undef ARITHMETIC
 #undef COMPARISON
@@ -145,7 +162,7 @@ template <class Type, class... Parts> FUNCTION Type vector_of(Parts... parts) {
     (put(to, parts), ...);
     return result;
   } else {
-    return (Type)(parts, ...);
+    return (Type)((parts, ...));  // of a number, what comma leaves
   }
 }
 
@@ -180,56 +197,81 @@ TYPE(char) TYPE(uchar) TYPE(short) TYPE(ushort) TYPE(int) TYPE(uint) TYPE(long) 
 LOADS(2) LOADS(4) LOADS(8) LOADS(16)
 #undef LOADS
 
-// ---- functions ----
+// ---- functions: those that clkernels/opencl_functions.clh declares ----
 using ::exp;
+using ::exp2;
 using ::fabs;
 using ::floor;
 using ::fma;
 using ::fmax;
 using ::fmin;
+using ::frexp;
+using ::ilogb;
+using ::ldexp;
 using ::max;
 using ::min;
 using ::rint;
 using ::sqrt;
+FUNCTION int isnan(float x) { return x != x; }
+FUNCTION int isnan(double x) { return x != x; }
+template <class T, int N> FUNCTION compared<T, N> isnan(vector<T, N> p) { return p != p; }
+// Of a vector the highest bit of each mask decides, of a number whether it is 0.
+template <class M> FUNCTION bool is_set(M m) { return (whole_of<M>)m < 0; }
 template <class T, class M> FUNCTION typename when<is_number<T>::yes, T>::type select(T no, T yes, M m) { return m ? yes : no; }
 template <class T, class M, int N> FUNCTION vector<T, N> select(vector<T, N> no, vector<T, N> yes, vector<M, N> m) {
-  EACH(N) no.a[i] = m.a[i] < 0 ? yes.a[i] : no.a[i];
+  EACH(N) no.a[i] = is_set(m.a[i]) ? yes.a[i] : no.a[i];
   return no;
 }
-FUNCTION int any(int m) { return m < 0; }
-FUNCTION int any(long m) { return m < 0; }
-FUNCTION int all(int m) { return m < 0; }
-FUNCTION int all(long m) { return m < 0; }
+template <class M> FUNCTION typename when<is_number<M>::yes, int>::type any(M m) { return is_set(m); }
+template <class M> FUNCTION typename when<is_number<M>::yes, int>::type all(M m) { return is_set(m); }
 template <class T, int N> FUNCTION int any(vector<T, N> m) {
   int result = 0;
-  EACH(N) result |= m.a[i] < 0;
+  EACH(N) result |= is_set(m.a[i]);
   return result;
 }
 template <class T, int N> FUNCTION int all(vector<T, N> m) {
   int result = 1;
-  EACH(N) result &= m.a[i] < 0;
+  EACH(N) result &= is_set(m.a[i]);
   return result;
 }
-// Of 32 and 64 bits.
-template <class T> FUNCTION T popcount(T x) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "popcount() is not provided for this type");
-  return sizeof(T) == 8 ? (T)__popcll((unsigned long long)x) : (T)__popc((uint)x);
+template <class T> constexpr bool is_signed = (T)-1 < (T)1;
+// For numbers; vectors follow below.
+#define OF_NUMBERS(R) template <class T> FUNCTION typename when<is_number<T>::yes, R>::type
+OF_NUMBERS(T) bitselect(T a, T b, T chosen) {
+  typedef bits_of<T> B;
+  const B from_a = of_same_bits<B>(a), from_b = of_same_bits<B>(b);
+  return of_same_bits<T>((B)(from_a ^ ((from_a ^ from_b) & of_same_bits<B>(chosen))));
 }
-template <class T> FUNCTION T clz(T x) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "clz() is not provided for this type");
-  return sizeof(T) == 8 ? (T)__clzll((long long)x) : (T)__clz((int)x);
+OF_NUMBERS(T) rotate(T x, T by) {
+  const int width = 8 * sizeof(T), left = by & (width - 1), right = -left & (width - 1);
+  return (T)((bits_of<T>)x << left | (bits_of<T>)x >> right);
 }
-FUNCTION int mul_hi(int a, int b) { return __mulhi(a, b); }
-FUNCTION uint mul_hi(uint a, uint b) { return __umulhi(a, b); }
-FUNCTION long mul_hi(long a, long b) { return __mul64hi(a, b); }
-FUNCTION ulong mul_hi(ulong a, ulong b) { return __umul64hi(a, b); }
-FUNCTION uint abs_diff(uint a, uint b) { return a > b ? a - b : b - a; }
-FUNCTION uint abs_diff(int a, int b) { return a > b ? (uint)a - (uint)b : (uint)b - (uint)a; }
-FUNCTION uint abs(uint x) { return x; }
-FUNCTION ulong abs(ulong x) { return x; }
-FUNCTION uint abs(int x) { return x < 0 ? -(uint)x : (uint)x; }
-FUNCTION ulong abs(long x) { return x < 0 ? -(ulong)x : (ulong)x; }
-template <class T> FUNCTION T clamp(T x, T low, T high) { return x < low ? low : x > high ? high : x; }
+OF_NUMBERS(T) popcount(T x) {
+  return sizeof(T) == 8 ? (T)__popcll((unsigned long long)x) : (T)__popc((bits_of<T>)x);
+}
+OF_NUMBERS(T) clz(T x) {
+  return sizeof(T) == 8 ? (T)__clzll((long long)x) : (T)(__clz((int)(bits_of<T>)x) - (32 - 8 * (int)sizeof(T)));
+}
+OF_NUMBERS(T) mul_hi(T a, T b) {
+  if constexpr (sizeof(T) < 4) {
+    return is_signed<T> ? (T)((int)a * (int)b >> 8 * sizeof(T)) : (T)((uint)a * (uint)b >> 8 * sizeof(T));
+  } else if constexpr (sizeof(T) == 4) {
+    return is_signed<T> ? (T)__mulhi((int)a, (int)b) : (T)__umulhi((uint)a, (uint)b);
+  } else {
+    return is_signed<T> ? (T)__mul64hi((long)a, (long)b) : (T)__umul64hi((ulong)a, (ulong)b);
+  }
+}
+OF_NUMBERS(bits_of<T>) abs(T x) { return (bits_of<T>)(is_signed<T> && is_set(x) ? -(bits_of<T>)x : (bits_of<T>)x); }
+OF_NUMBERS(bits_of<T>) abs_diff(T a, T b) {
+  return (bits_of<T>)(a > b ? (bits_of<T>)a - (bits_of<T>)b : (bits_of<T>)b - (bits_of<T>)a);
+}
+OF_NUMBERS(T) clamp(T x, T low, T high) { return x < low ? low : x > high ? high : x; }
+#undef OF_NUMBERS
+// CUDA's own make int of what is smaller.
+#define OF_SMALL template <class T> FUNCTION typename when<is_number<T>::yes && sizeof(T) < 4, T>::type
+OF_SMALL min(T a, T b) { return b < a ? b : a; }
+OF_SMALL max(T a, T b) { return a < b ? b : a; }
+#undef OF_SMALL
 #ifndef __HIP__  // they are PTX
 #define APPROXIMATE(name, instruction) \
   FUNCTION float name(float x) { \
@@ -242,35 +284,40 @@ APPROXIMATE(native_sqrt, "sqrt")
 APPROXIMATE(native_exp2, "ex2")
 #undef APPROXIMATE
 #endif
-#define OF_ONE(name) \
-  template <class T, int N> FUNCTION vector<T, N> name(vector<T, N> p) { \
-    EACH(N) p.a[i] = name(p.a[i]); \
-    return p; \
+// Of vectors, number by number; R is what a number gives.
+#define OF_ONE(name, R) \
+  template <class T, int N> FUNCTION vector<R, N> name(vector<T, N> p) { \
+    vector<R, N> result; \
+    EACH(N) result.a[i] = (R)name(p.a[i]); \
+    return result; \
   }
-#define OF_TWO(name) \
-  template <class T, int N> FUNCTION vector<T, N> name(vector<T, N> p, vector<T, N> q) { \
-    EACH(N) p.a[i] = name(p.a[i], q.a[i]); \
-    return p; \
+#define OF_TWO(name, R) \
+  template <class T, class S, int N> FUNCTION vector<R, N> name(vector<T, N> p, vector<S, N> q) { \
+    vector<R, N> result; \
+    EACH(N) result.a[i] = (R)name(p.a[i], q.a[i]); \
+    return result; \
   }
 #define OF_THREE(name) \
   template <class T, int N> FUNCTION vector<T, N> name(vector<T, N> p, vector<T, N> q, vector<T, N> r) { \
     EACH(N) p.a[i] = name(p.a[i], q.a[i], r.a[i]); \
     return p; \
   }
-OF_ONE(fabs) OF_ONE(sqrt) OF_ONE(exp) OF_ONE(floor) OF_ONE(rint) OF_ONE(popcount)
+OF_ONE(fabs, T) OF_ONE(sqrt, T) OF_ONE(exp, T) OF_ONE(exp2, T) OF_ONE(floor, T) OF_ONE(rint, T)
+OF_ONE(popcount, T) OF_ONE(clz, T) OF_ONE(abs, bits_of<T>)
 #ifndef __HIP__
-OF_ONE(native_rsqrt)
+OF_ONE(native_rsqrt, T)
 #endif
-OF_TWO(fmin) OF_TWO(fmax) OF_TWO(min) OF_TWO(max)
-OF_THREE(fma) OF_THREE(clamp)
-template <class T, int N> FUNCTION auto abs_diff(vector<T, N> p, vector<T, N> q) {
-  vector<decltype(abs_diff(p.a[0], q.a[0])), N> result;
-  EACH(N) result.a[i] = abs_diff(p.a[i], q.a[i]);
-  return result;
-}
+OF_ONE(ilogb, int)
+OF_TWO(fmin, T) OF_TWO(fmax, T) OF_TWO(min, T) OF_TWO(max, T) OF_TWO(ldexp, T) OF_TWO(rotate, T) OF_TWO(mul_hi, T)
+OF_TWO(abs_diff, bits_of<T>)
+OF_THREE(fma) OF_THREE(clamp) OF_THREE(bitselect)
 #undef OF_ONE
 #undef OF_TWO
 #undef OF_THREE
+template <class T, int N> FUNCTION vector<T, N> frexp(vector<T, N> p, vector<int, N>* exponent) {
+  EACH(N) p.a[i] = frexp(p.a[i], exponent->a + i);
+  return p;
+}
 #define ATOMIC(T) \
   FUNCTION T atomic_add(volatile T* p, T v) { return atomicAdd((T*)p, v); } \
   FUNCTION T atomic_inc(volatile T* p) { return atomicAdd((T*)p, (T)1); } \

@@ -200,6 +200,19 @@ def test_nvrtc_gives_every_text_the_local_memory_that_it_declares(target):
     assert max(asked) > 48 << 10 if target == "sm_90" else max(asked) <= 48 << 10
 
 
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1100"])
+def test_hip_takes_kernels(target):
+    """The header and the converter are those of CUDA."""
+    if offline.hip_compiler() is None:
+        pytest.skip("clang with HIP's headers is not installed (Debian: libamdhip64-dev, rocm-device-libs)")
+    only = () if target == "gfx90a" else SOME
+    for kernel, text in {text.kernel: text for text in reversed(programs_of(target, *only))}.items():
+        found = offline.hip_local_bytes(target, text.code)
+        assert set(found) == set(_ENTRY.findall(text.code)), (kernel, text.label)
+        for declared, there in found.values():  # arrays are aligned: none is lost to private memory
+            assert declared <= there < declared + 128, (kernel, text.label, found)
+
+
 def test_the_page_shows_the_recorded_results():
     records = portability.load(portability.RESULTS)
     assert {r["how"] for r in records} == {"executed", "watched", "compiled"}
