@@ -145,3 +145,6 @@ COMMANDS = {
     "help": "start",
     "demo": "start",
 }
+
+#: Functions whose arguments the options of a command are, where that has another name.
+FUNCTION_OF = {"surrogate-test": "xmap_significance", "network": "causal_network"}

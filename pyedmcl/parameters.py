@@ -292,7 +292,7 @@ WINDOWS = Kind("(int, int), optional", None, read=_pair, metavar="WIDTH,STEP",
 RULE = Kind('"best", "one-se" or float', None, read=_rule, metavar="RULE", legal=("best", "one-se", 0.05),
             illegal=(-1, 2, True, math.nan, *_COMMON))  # fmt: skip
 THETA = Kind("float or sequence of float", None, read=_one_or_more(_numbers), metavar="THETA[,THETA,...]",
-             form="a number of at least 0, or several such as 0,1,2,", legal=(0, 1.5, [0, 2.0]),
+             form="a number of at least 0, or several such as 0,1,2, is", legal=(0, 1.5, [0, 2.0]),
              illegal=(-1, math.nan, *_COMMON))  # fmt: skip
 RADIUS = Kind("float or sequence", None, metavar="R[,R,...]", legal=(0.3,), illegal=(-1, math.nan, *_COMMON))
 METRIC = Kind("str", None, metavar="NAME", legal=("euclidean", "maximum", "manhattan"), illegal=(1, *_COMMON))
@@ -613,8 +613,8 @@ ARGUMENTS = (
              more={"causal_network": "It is also the cycle that ``season`` removes."}),
     Argument("recurrence", SHARE, "Share of pairs of states that count as recurrent in the surrogates \"twin\"; in "
              "(0, 1).", "Share of pairs of states that count as recurrent in the surrogates twin.", metavar="SHARE"),
-    Argument("lags", optional(INTEGERS), help="Lags (Tp) at which skill is compared; none: no comparison.", panel=_LEGS,
-             metavar="A:B|LIST|none", of=("causal_network",)),
+    Argument("lags", replace(optional(INTEGERS), read=_or_none(_integers)), panel=_LEGS, metavar="A:B|LIST|none",
+             help="Lags (Tp) at which skill is compared; none: no comparison.", of=("causal_network",)),
     Argument("lags", optional(INTEGERS), of=("mutual_information",)),
     Argument("lags", optional(COUNT), of=("lag_profile",)),
     Argument("latest", optional(WHOLE), help="The latest best lag at which a cause is believed (default: 0 for smooth "
@@ -806,6 +806,12 @@ _BY_FUNCTION = {(function, one.name): one for one in ARGUMENTS for function in o
 def argument(function: str, name: str) -> Argument | None:
     """The row of an argument of a function; None for data, of which a function knows more than a row can say."""
     return _BY_FUNCTION.get((function, name)) or _BY_NAME.get(name)
+
+
+def options_of(function: str) -> dict[str, Argument]:
+    """The rows that have an option, by what a shell calls it."""
+    rows = [*_BY_NAME.values(), *(row for (one, _), row in _BY_FUNCTION.items() if one == function)]
+    return {row.flag: row for row in rows if row.help}
 
 
 def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 
 import pyedmcl
-from pyedmcl.cli.options import parse_integers
 from pyedmcl.cli.output import arguments_of
 from pyedmcl.forecast.skill import THETAS
 from pyedmcl.functions import COMMANDS, FUNCTIONS
+from pyedmcl.parameters import INTEGERS
 
 REQUIRED = inspect.Parameter.empty
 _FOLDER = "a command writes its map to a folder, from which others read it"
@@ -83,8 +82,8 @@ def same(own, theirs):
     """Whether a default of a command is that of a function; numbers may be written as words, such as 1:10."""
     if isinstance(own, str) and isinstance(theirs, (int, float, tuple, range)):
         try:
-            return parse_integers(own, "") == np.atleast_1d(theirs).tolist()
-        except typer.BadParameter:
+            return INTEGERS.read(own) == np.atleast_1d(theirs).tolist()
+        except ValueError:
             return False
     return type(own) is type(theirs) and own == theirs
 
