@@ -100,6 +100,9 @@ def ccm(
     neighbors: Any = "exact",
     recall: Any = 0.99,
     dtype: Any = "float32",
+    lib: Any = None,
+    skill: Any = "pearson",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -125,7 +128,7 @@ def ccm(
             exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
             E_rule=E_rule, method=method, theta=theta, groups=labels, regular=regular,
             draw=draw, windows=windows, neighbors=neighbors, recall=recall, progress=report, dtype=dtype,
-            device=device,
+            lib_range=lib, skill=skill, tune=tune, device=device,
         )  # fmt: skip
     if picture is not None:
         result.plot(str(picture))
@@ -230,6 +233,7 @@ def ccm_matrix(
     neighbors: Any = "exact",
     recall: Any = 0.99,
     dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     client: Any = None,
     progress: options.Progress = None,
@@ -266,7 +270,7 @@ def ccm_matrix(
             E_rule=E_rule, groups=labels, regular=regular, draw=draw,
             lib_range=lib, pred_range=pred, folds=folds,
             windows=windows, skill=skill, out=output if windows is None else None, resume=resume, join=join, part=part,
-            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
+            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, tune=tune, device=device, client=workers,
         )  # fmt: skip
     if picture is not None:
         result.plot(str(picture))
@@ -352,6 +356,8 @@ def surrogate_test(
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: Any = "float32",
+    recurrence: Any = 0.1,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -373,10 +379,9 @@ def surrogate_test(
     import pyedmcl
 
     shared: dict[str, Any] = {
-        "regular": regular,
-        "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
-        "exclusion_radius": exclusion_radius, "device": device, "n": n, "rate": rate,
-        "budget": budget, "E_max": E_max, "E_rule": E_rule, "groups": labels,
+        "regular": regular, "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn,
+        "dtype": dtype, "exclusion_radius": exclusion_radius, "recurrence": recurrence, "tune": tune, "device": device,
+        "n": n, "rate": rate, "budget": budget, "E_max": E_max, "E_rule": E_rule, "groups": labels,
     }  # fmt: skip
     tested: _Tested
     if of_pair:
@@ -519,6 +524,8 @@ def network(
     join: Any = False,
     part: Any = None,
     dtype: Any = "float32",
+    recurrence: Any = 0.1,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -552,13 +559,12 @@ def network(
         need("networkx", "-o " + str(output), "graph")
     with talk.progress("network") as report:
         result = pyedmcl.causal_network(
-            series, E=E, tau=tau, lags=lags, latest=latest, Tp=Tp, n=n, rate=rate,
-            surrogate=surrogate, budget=budget, season=season,
-            period=period, convergence=convergence, partial=partial, forecast=forecast,
-            partial_surrogates=partial_surrogates, seed=seed,
-            lib_sizes=lib_sizes, sample=sample, exclusion_radius=exclusion_radius,
-            knn=knn, E_max=E_max, E_rule=E_rule, progress=report, dtype=dtype,
-            device=device, out=folder, join=join, part=part, groups=labels, regular=regular, draw=draw,
+            series, E=E, tau=tau, lags=lags, latest=latest, Tp=Tp, n=n, rate=rate, surrogate=surrogate, budget=budget,
+            season=season, period=period, convergence=convergence, partial=partial, forecast=forecast,
+            partial_surrogates=partial_surrogates, seed=seed, lib_sizes=lib_sizes, sample=sample,
+            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule, progress=report, dtype=dtype,
+            recurrence=recurrence, tune=tune, device=device, out=folder, join=join, part=part, groups=labels,
+            regular=regular, draw=draw,
         )  # fmt: skip
     _write(result, output, text)
     if picture is not None:

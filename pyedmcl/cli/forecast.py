@@ -62,6 +62,7 @@ def simplex(
     neighbors: Any = "exact",
     recall: Any = 0.99,
     dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -91,7 +92,7 @@ def simplex(
             pred_range=pred, groups=labels,
             windows=windows, generate_steps=generate,
             neighbors=neighbors, recall=recall, progress=report,
-            regular=regular, dtype=dtype, device=device,
+            regular=regular, dtype=dtype, tune=tune, device=device,
         )  # fmt: skip
     if picture is not None:
         result.plot(str(picture))
@@ -227,6 +228,7 @@ def smap(
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -249,7 +251,7 @@ def smap(
             exclusion_radius=exclusion_radius,
             solver=solver, alpha=alpha, embedded=embedded, lib_range=lib,
             pred_range=pred, groups=labels, generate_steps=generate, progress=report,
-            regular=regular, dtype=dtype, device=device,
+            regular=regular, dtype=dtype, tune=tune, device=device,
         )  # fmt: skip
     if output is not None:
         _write(output, series, result)
@@ -327,6 +329,7 @@ def multiview(
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -353,7 +356,7 @@ def multiview(
             series, target_name, D=D, E=E, tau=tau, Tp=Tp, knn=knn, n_views=views, exclusion_radius=exclusion_radius,
             exclude_target=exclude_target, columns=used, lib_range=lib,
             pred_range=pred, progress=report, dtype=dtype,
-            regular=regular, device=device,
+            regular=regular, tune=tune, device=device,
         )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _MULTIVIEW_HEADER[1:]]
@@ -403,6 +406,7 @@ def predict_interval(
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -421,7 +425,7 @@ def predict_interval(
             states, target=target_series, Tp=Tp, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius,
             embedded=embedded,
             lib_range=lib, pred_range=pred, progress=report, dtype=dtype,
-            regular=regular, device=device,
+            regular=regular, tune=tune, device=device,
         )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in ("values", "rho", "mae", "rmse")), strict=True))
     if output is not None:
@@ -472,6 +476,9 @@ def predict_nonlinear(
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: Any = "float32",
+    solver: Any = "svd",
+    alpha: Any = 1.0,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -492,7 +499,7 @@ def predict_nonlinear(
             embedded_series, target=target_series, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius,
             embedded=embedded, lib_range=lib, pred_range=pred,
             theta=THETAS if theta is None else theta, progress=report, dtype=dtype,
-            regular=regular, device=device,
+            regular=regular, solver=solver, alpha=alpha, tune=tune, device=device,
         )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in _PREDICT_NONLINEAR_HEADER), strict=True))
     if output is not None:

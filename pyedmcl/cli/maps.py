@@ -125,6 +125,7 @@ def embed_dimension(
     neighbors: Any = "exact",
     recall: Any = 0.99,
     dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     client: Any = None,
     progress: options.Progress = None,
@@ -150,7 +151,7 @@ def embed_dimension(
             E_rule=E_rule, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             groups=labels, regular=regular, lib_range=lib,
             pred_range=pred, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
-            device=device, client=workers,
+            tune=tune, device=device, client=workers,
         )  # fmt: skip
     best = np.atleast_1d(np.asarray(result.E))
     skill = np.atleast_2d(np.asarray(result.rho))
@@ -229,6 +230,7 @@ def embedding_scan(
     neighbors: Any = "exact",
     recall: Any = 0.99,
     dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -246,7 +248,7 @@ def embedding_scan(
     with talk.progress("finding E and tau") as report:
         scan = pyedmcl.embedding_scan(
             series, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, neighbors=neighbors,
-            recall=recall, regular=regular, progress=report, dtype=dtype, device=device,
+            recall=recall, regular=regular, progress=report, dtype=dtype, tune=tune, device=device,
         )  # fmt: skip
         best = scan.best(tolerance)
         rows = _best_rows(series.names, [best] if scan.single else best, scan.Tp)
@@ -374,6 +376,7 @@ def xmap(
     recall: Any = 0.99,
     precision: Any = "full",
     dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     client: Any = None,
     progress: options.Progress = None,
@@ -408,7 +411,7 @@ def xmap(
             pred_range=pred, folds=folds, windows=windows, skill=skill, keep=keep,
             out=output if windows is None else None, resume=resume, join=join,
             part=part, progress=report, neighbors=neighbors, recall=recall, precision=precision,
-            dtype=dtype, device=device, client=workers,
+            dtype=dtype, tune=tune, device=device, client=workers,
         )  # fmt: skip
     if windows is not None:
         _write_windows(talk, result, output, edges)
@@ -547,6 +550,8 @@ def xmap_grid(
     recall: Any = 0.99,
     precision: Any = "full",
     dtype: Any = "float32",
+    ridge: Any = 0.0,
+    tune: Any = None,
     device: options.Device = None,
     client: Any = None,
     progress: options.Progress = None,
@@ -581,7 +586,7 @@ def xmap_grid(
             pred_range=pred, folds=folds,
             out=output, resume=resume, join=join, part=part,
             neighbors=neighbors, recall=recall, progress=report, precision=precision, dtype=dtype,
-            device=device, client=workers,
+            ridge=ridge, tune=tune, device=device, client=workers,
         )  # fmt: skip
     lengths = " x ".join(f"{len(values)} {name}" for name, values in grid.axes.items())
     talk.summary(f"{output}: maps of {grid.rho.shape[-2]:,} x {grid.rho.shape[-1]:,} pairs for {lengths}")

@@ -147,6 +147,9 @@ def rqa(
     dataset: options.Dataset = None,
     exact: Any = True,
     dtype: Any = "float32",
+    embedded: Any = False,
+    tile: Any = None,
+    tune: Any = None,
     device: options.Device = None,
     client: Any = None,
     progress: options.Progress = None,
@@ -168,12 +171,12 @@ def rqa(
         "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention,
         "threshold": threshold,
         "regular": regular, "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact,
-        "device": device,
+        "embedded": embedded, "tune": tune, "device": device,
     }  # fmt: skip
     with client_at(client) as workers, talk.progress("counting lines") as report:
         result: Any = quantify(
-            x, y, radius=radii, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint, join=join,
-            part=part, client=workers, **common,
+            x, y, radius=radii, tile=tile, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint,
+            join=join, part=part, client=workers, **common,
         )  # fmt: skip
     results = list(result) if isinstance(radii, list) else [result]
     rows = [{"radius": one.radius, **one.to_dict()} for one in results]
@@ -278,6 +281,8 @@ def rqa_batch(
     dataset: options.Dataset = None,
     exact: Any = True,
     dtype: Any = "float32",
+    tile: Any = None,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -302,12 +307,12 @@ def rqa_batch(
             series, y, groups=labels, regular=regular, m=m, tau=tau, radius=radii, metric=metric,
             theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention,
             threshold=threshold, normalize=normalize, radius_unit=radius_unit, errors=errors, exact=exact, dtype=dtype,
-            device=device, progress=report,
+            tile=tile, tune=tune, device=device, progress=report,
         )  # fmt: skip
     table = _table(result, keys or [], series.names)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     if output is not None:
-        write_result(output, result, tuple(table), [[_rqa_batch_cell(value) for value in row.values()] for row in rows])
+        write_result(output, result, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
     _show(talk, result, table, [*(keys or []), "series", "radius_used"])
     n = len(result.x)
     talk.summary(f"{n:,} series, {len(rows):,} results, convention {convention}" + (f"; {output}" if output else ""))
@@ -340,10 +345,6 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple):
         return ":".join(map(_text, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _rqa_batch_cell(value: Any) -> Any:
-    return ":".join(map(repr, value)) if isinstance(value, tuple) else value
 
 
 # ``pyedmcl recurrence-plot``: the plot alone, of series of any length.
@@ -383,6 +384,8 @@ def recurrence_plot(
     dataset: options.Dataset = None,
     exact: Any = True,
     dtype: Any = "float32",
+    embedded: Any = False,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -402,7 +405,7 @@ def recurrence_plot(
 
     common: dict[str, Any] = {
         "m": m, "tau": tau, "metric": metric, "normalize": normalize, "pixels": pixels, "dtype": dtype,
-        "regular": regular, "device": device,
+        "regular": regular, "embedded": embedded, "tune": tune, "device": device,
     }  # fmt: skip
     with talk.progress("drawing") as report:
         if radii is None:
