@@ -427,7 +427,7 @@ ARGUMENTS = (
              help="Neighbours up to this many steps away in time are left out; auto: as long as smooth series "
                   "remember, else 0."),
     Argument("knn", optional(NEIGHBOURS), "Neighbours; the number of coordinates + 1 by default.",
-             "Neighbours (default: the number of coordinates + 1).", _EMBEDDING, metavar="INTEGER",
+             "Neighbours (default: the number of coordinates + 1).", _EMBEDDING,
              more=dict.fromkeys(("xmap", "xmap_grid", "ccm", "ccm_matrix"), "Of method \"simplex\".")),
     Argument("knn", optional(POSITIVE), "Only the ``knn`` nearest library rows enter a fit; all by default.",
              "Library rows in a fit, the nearest ones (default: all).", _EMBEDDING, of=FITTED),
@@ -577,7 +577,6 @@ ARGUMENTS = (
     Argument("seed", optional(SEED), "Chooses what is random: the same seed gives the same result, whatever the "
              "device. By default a fresh one, which the result names.",
              "Chooses what is random; the same seed gives the same result. Default: a fresh one.", _SAMPLES,
-             metavar="INTEGER",
              more={"ccm": "Each direction, size and sample has a random stream of its own, which depends on nothing "
                           "else.",
                    "ccm_matrix": "A result that is continued has its own. Pair (0, 1) of a seed has the sub-libraries "
@@ -609,7 +608,7 @@ ARGUMENTS = (
     Argument("period", optional(PERIOD),
              "Rows of a cycle, 12.42 as well as 12, for the surrogates \"seasonal\" and \"auto\"; looked for by "
              "default, and for \"seasonal\" a warning says what was found.",
-             "Rows of a cycle (12, 12.42); looked for by default.", metavar="FLOAT",
+             "Rows of a cycle (12, 12.42); looked for by default.",
              more={"causal_network": "It is also the cycle that ``season`` removes."}),
     Argument("recurrence", SHARE, "Share of pairs of states that count as recurrent in the surrogates \"twin\"; in "
              "(0, 1).", "Share of pairs of states that count as recurrent in the surrogates twin.", metavar="SHARE"),

@@ -182,10 +182,9 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 def option_of(row: Argument, parameter: inspect.Parameter) -> Any:
     """The option for an argument of a function; ``parameter`` is that of the command."""
     flag = row.flag
-    metavar = row.metavar or row.kind.metavar
     asked = typer.Option(
         f"{flag}/--no-{flag[2:]}" if parameter.default is True else flag, help=row.help, rich_help_panel=row.panel,
-        metavar=None if row.kind.cast in (int, float, bool) and metavar in ("INTEGER", "FLOAT") else metavar,
+        metavar=row.metavar or row.kind.metavar,
         show_default=parameter.default not in (None, inspect.Parameter.empty),
     )  # fmt: skip
     return Annotated[row.kind.cast if parameter.default is not None else row.kind.cast | None, asked]
