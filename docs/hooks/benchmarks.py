@@ -9,10 +9,9 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from mkdocs.structure.files import File
+from repository import COPIES
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
-PAGE = "benchmarks.md"
 OURS, LIGHT, PEER = "#1f5673", "#7fb2cc", "#c8553d"
 DEVICES = {
     "AMD EPYC": "two cores, Intel's runtime",
@@ -23,7 +22,7 @@ HEAD = """# Benchmarks
 
 Whole calls, from host array to host result, beside other packages in the same run. Each picture is drawn from the lines
 that its commands wrote, and the commands make such lines on your machine. Of several runs the last one is shown. All
-tables, with what was measured how and on which machines, are in [Results](bench/results.md).
+tables, with what was measured how and on which machines, are in [Results](results.md).
 
 *Commands of this page are not run in the tests: they measure for minutes.*
 """
@@ -165,14 +164,20 @@ FIGURES = (
 )
 
 
-def on_files(files, config):
+def setup(app):
+    app.connect("builder-inited", write_page)
+    return {"parallel_read_safe": True}
+
+
+def write_page(app):
+    folder = Path(app.srcdir) / COPIES
+    folder.mkdir(exist_ok=True)
     text = [HEAD]
     for title, what, commands, draw in FIGURES:
-        place = f"images/benchmarks/{draw.__name__.replace('_', '-')}.svg"
-        files.append(File.generated(config, place, content=svg(draw())))
-        text += [f"## {title}\n{what}\n", f"![{draw.__doc__}]({place})\n", f"```bash\n{commands}\n```\n"]
-    files.append(File.generated(config, PAGE, content="\n".join(text)))
-    return files
+        name = f"{draw.__name__}.svg"
+        (folder / name).write_text(svg(draw()), encoding="utf-8")
+        text += [f"## {title}\n{what}\n", f"![{draw.__doc__}]({name})\n", f"```bash\n{commands}\n```\n"]
+    (folder / "benchmarks.md").write_text("\n".join(text), encoding="utf-8")
 
 
 def svg(figure):

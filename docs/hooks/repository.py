@@ -1,8 +1,9 @@
-"""Pages of the site that lie outside of docs/, and the links between all pages.
+"""Pages of the site that lie outside of docs/, and links that lead out of docs/.
 
-In the repository pages link to each other's files, as GitHub shows them. Here a link is followed from the file that it
-stands in, and written anew for the place that the page has on the site. What the site does not hold, such as a program,
-becomes a link into the public repository. A link whose text is the name of a page shows that page's title.
+In the repository pages link to each other's files, as GitHub shows them. Sphinx follows links between pages of docs/. A
+link to a page outside of docs/ is written anew for the place of its copy, and a link to anything else, such as a
+program, becomes a link into the public repository. A link whose text is the name of a page shows that page's title.
+Lines that say why code is not run in the tests become small print.
 """
 
 from __future__ import annotations
@@ -10,65 +11,73 @@ from __future__ import annotations
 import os.path
 import posixpath
 import re
+import shutil
 from pathlib import Path
-
-from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Files of the repository that are pages of the site, and their places there.
+#: Folder within docs/ where pages lie while the site is built that are not kept there.
+COPIES = "_copies"
+
+#: Files of the repository that are pages of the site, and the names of their copies.
 OUTSIDE = {
-    "CHANGELOG.md": "CHANGELOG.md",
-    "CODE_OF_CONDUCT.md": "CODE_OF_CONDUCT.md",
-    "CONTRIBUTING.md": "CONTRIBUTING.md",
-    "SECURITY.md": "SECURITY.md",
-    "bench/README.md": "bench/results.md",
+    "CHANGELOG.md": "changelog",
+    "CODE_OF_CONDUCT.md": "conduct",
+    "CONTRIBUTING.md": "contributing",
+    "SECURITY.md": "security",
+    "bench/README.md": "results",
 }
-
-#: Files that have no page of their own, and the page that says the same.
-INSTEAD = {"README.md": "index.md"}
-
-#: Not mkdocs' `repo_url`: with that, pages would ask the host of the repository for numbers to show.
 URL = re.search(r'^Source = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s:#]+)(#[^()\s]*)?\)")
 _FILE = re.compile(r"[\w/.-]+\.md")
+_NOT_RUN = re.compile(r"^\*(Not run in the tests: .+)\*$", re.MULTILINE)
 _FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
-def on_files(files, config):
-    for path, place in OUTSIDE.items():
-        files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
-    return files
+def setup(app):
+    app.connect("builder-inited", copy_pages)
+    app.connect("build-finished", lambda app, exception: shutil.rmtree(Path(app.srcdir) / COPIES))
+    app.connect("source-read", rewrite_links)
+    app.connect("autodoc-process-docstring", link_pages)
+    return {"parallel_read_safe": True}
 
 
-def on_page_markdown(markdown, page, config, files):
-    source = page.file.src_uri
-    from_outside = {place: path for path, place in OUTSIDE.items()}
-    folder = posixpath.dirname(from_outside.get(source, posixpath.join("docs", source)))
+def copy_pages(app):
+    folder = Path(app.srcdir) / COPIES
+    folder.mkdir(exist_ok=True)
+    for path, name in OUTSIDE.items():
+        (folder / f"{name}.md").write_text((ROOT / path).read_text(encoding="utf-8"), encoding="utf-8")
 
-    def written(match):
+
+def rewrite_links(app, docname, source):
+    origin = {f"{COPIES}/{name}": path for path, name in OUTSIDE.items()}.get(docname, f"docs/{docname}")
+    here = posixpath.dirname(f"docs/{docname}")
+
+    def rewritten(match):
         mark, text, target, anchor = match[1], match[2], match[3], match[4] or ""
-        path = posixpath.normpath(posixpath.join(folder, target))
-        place = place_on_site(path, files)
-        if place is not None:
-            if _FILE.fullmatch(text):
-                text = title(ROOT / path)
-            return f"{mark}[{text}]({os.path.relpath(place, posixpath.dirname(source) or '.')}{anchor})"
-        if not (ROOT / path).exists():
-            return match[0]  # the strict build names it
-        return f"[{text}]({URL}/blob/main/{path})"
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), target))
+        if path == "README.md":
+            path = "docs/index.md"
+        if path in OUTSIDE:
+            place = f"docs/{COPIES}/{OUTSIDE[path]}.md"
+        elif path.startswith("docs/") and (ROOT / path).is_file() and not path.startswith("docs/hooks/"):
+            place = path
+        elif (ROOT / path).exists():
+            return f"[{text}]({URL}/blob/main/{path})"
+        else:
+            return match[0]  # Sphinx names it
+        shown = "" if _FILE.fullmatch(text) and not anchor else text
+        return f"{mark}[{shown}]({os.path.relpath(place, here)}{anchor})"
 
-    parts = _FENCE.split(markdown)
-    parts[::2] = [_LINK.sub(written, part) for part in parts[::2]]
-    return "".join(parts)
+    parts = _FENCE.split(source[0])
+    parts[::2] = [_LINK.sub(rewritten, part) for part in parts[::2]]
+    source[0] = _NOT_RUN.sub(r"\n{.not-run}\n\1\n", "".join(parts))
 
 
-def title(path):
-    return re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)[1]
-
-
-def place_on_site(path, files):
-    """Where a file of the repository is on the site; None where the site does not hold it."""
-    place = {**INSTEAD, **OUTSIDE}.get(path, path.removeprefix("docs/") if path.startswith("docs/") else None)
-    return place if place is not None and files.get_file_from_path(place) is not None else None
+def link_pages(app, what, name, obj, options, lines):
+    """A docstring names a page by its file, and writes |t - j| and (*axes, n): help() shows both as they stand."""
+    for i, line in enumerate(lines):
+        parts = re.split(r"(``.*?``)", re.sub(r"``docs/([\w/]+)\.md``", r":doc:`/\1`", line))
+        parts[::2] = [re.sub(r"\|(?=\S)|(?<=\()\*", r"\\\g<0>", part) for part in parts[::2]]
+        lines[i] = "".join(parts)

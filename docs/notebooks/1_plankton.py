@@ -21,7 +21,7 @@
 # other, jellyfish live by themselves. Put your own table in the place of `plankton`;
 # everything below stays as it is.
 
-# %%
+# %% tags=["hide-input"]
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -116,7 +116,7 @@ table[["cause", "effect", "rho", "surrogates_q95", "p_value", "q_value"]].round(
 # %% [markdown]
 # ## The picture
 
-# %%
+# %% tags=["hide-input"]
 BLUE, RED, GREY = "#21526b", "#d1495b", "#b8b8b8"
 plt.rcParams.update(
     {"axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left"}
@@ -186,7 +186,7 @@ plt.show()
 # %% [markdown]
 # ## The sentence
 
-# %%
+# %% tags=["hide-input"]
 found_names = sorted(
     {tuple(sorted((row.cause, row.effect))) for row in table[linked].itertuples()}
 )

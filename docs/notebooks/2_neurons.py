@@ -21,7 +21,7 @@
 # The neurons are simulated (Hindmarsh and Rose's bursting neurons with excitatory
 # synapses), so that the wiring is known and the answer can be marked.
 
-# %%
+# %% tags=["hide-input"]
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -110,7 +110,7 @@ print(f"precision {precision:.2f}, recall {recall:.2f}")
 # ## The picture
 # Frames mark true synapses. In the network, arrows lead from cause to effect.
 
-# %%
+# %% tags=["hide-input"]
 BLUE, RED, GREY = "#21526b", "#d1495b", "#9aa5ab"
 plt.rcParams.update({"axes.titlelocation": "left"})
 figure, axes = plt.subplot_mosaic(
@@ -178,7 +178,7 @@ plt.show()
 # drivers are what lowers it; `pyedmcl.causal_network` tests for those too. Mean
 # figures, over populations that nobody chose, are in the page on causality.
 
-# %%
+# %% tags=["hide-input"]
 sentence = (
     f"From {ROWS:,} samples of {N} simulated neurons, a functional causal map ranks "
     f"the {synapses.sum()} synapses among {others.sum()} ordered pairs with an area "

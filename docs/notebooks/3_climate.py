@@ -22,7 +22,7 @@
 # weather, smooth in space and time, and an annual cycle. Read your own field by
 # `xarray.open_dataset("sst.nc")["sst"]`; land may be NaN.
 
-# %%
+# %% tags=["hide-input"]
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -60,7 +60,7 @@ index = (index - index.mean()) / index.std()
 # %% [markdown]
 # Where the index acts, strongest in the middle of each region, and where there is land:
 
-# %%
+# %% tags=["hide-input"]
 east, north = np.meshgrid(lon, lat)
 regions = {
     "warms": (225, 0, 40, 14),
@@ -160,7 +160,7 @@ correlation = np.tensordot(past - past.mean(), later, axes=(0, 0)) / (
 # ## The picture
 # Outlines are the regions that the index drives in truth; dots mark significant cells.
 
-# %%
+# %% tags=["hide-input"]
 plt.rcParams.update({"axes.titlelocation": "left"})
 figure, axes = plt.subplot_mosaic(
     "aa;bc", figsize=(9.5, 5.2), layout="constrained", height_ratios=[1, 2]
@@ -223,7 +223,7 @@ plt.show()
 # %% [markdown]
 # ## The sentence
 
-# %%
+# %% tags=["hide-input"]
 quadratic = (strength["extremes"] > 0) & sea
 sentence = (
     f"Among {sea.sum()} cells over {n_months} months, cross mapping finds "

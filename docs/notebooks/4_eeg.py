@@ -25,7 +25,7 @@
 # second 6 a spike and a wave three times a second. Put your own array (recordings,
 # samples) in the place of `eeg`.
 
-# %%
+# %% tags=["hide-input"]
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -138,7 +138,7 @@ excess_rest, *excess_rest_band = band((observed - explained)[:, before].mean(axi
 # %% [markdown]
 # ## The picture
 
-# %%
+# %% tags=["hide-input"]
 BLUE, RED, GREY = "#21526b", "#d1495b", "#7d868b"
 plt.rcParams.update(
     {"axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False}
@@ -199,7 +199,7 @@ plt.show()
 # %% [markdown]
 # ## The sentence
 
-# %%
+# %% tags=["hide-input"]
 sentence = (
     f"In {RECORDINGS} recordings determinism rises from {rest:.2f} (95 % CI "
     f"{rest_low:.2f} to {rest_high:.2f}) before to {rise:.2f} ({rise_low:.2f} to "

@@ -23,7 +23,7 @@
 # The series is simulated: an insect population (Ricker's map) whose growth rate follows
 # a slow cycle, so that calm and chaotic times take turns.
 
-# %%
+# %% tags=["hide-input"]
 from math import exp
 from textwrap import fill
 
@@ -99,7 +99,7 @@ print(f"growth rates within 0.05: {alike:.2%} recur; more than 0.3 apart: {unlik
 # Dark is often. The scale is logarithmic, since calm times recur far more often than
 # chaotic ones.
 
-# %%
+# %% tags=["hide-input"]
 plt.rcParams.update({"axes.titlelocation": "left"})
 figure, axes = plt.subplot_mosaic(
     "aac;bbc;bbd",
@@ -161,7 +161,7 @@ plt.show()
 # %% [markdown]
 # ## The sentence
 
-# %%
+# %% tags=["hide-input"]
 sentence = (
     f"In a series of {N:,} points, of which {pairs:.1e} pairs of states were "
     "compared, stretches with nearly equal growth rates (within 0.05) share "

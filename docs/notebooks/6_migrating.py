@@ -219,7 +219,7 @@ pd.DataFrame(
 # Adapter against native call: everything lies on the diagonal, but for the means of
 # other random samples, which lie in their band.
 
-# %%
+# %% tags=["hide-input"]
 BLUE, RED, GREY = "#21526b", "#d1495b", "#b8b8b8"
 plt.rcParams.update(
     {"axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False}
@@ -297,7 +297,7 @@ plt.show()
 # %% [markdown]
 # ## The sentence
 
-# %%
+# %% tags=["hide-input"]
 n_values = inside.sum() + len(thetas) + len(there_E) + there_map.size + len(measures)
 worst = max(value for _, value in compared)
 sentence = (

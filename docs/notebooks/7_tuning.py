@@ -117,7 +117,7 @@ print(shell("db show"))
 # %% [markdown]
 # ## The picture
 
-# %%
+# %% tags=["hide-input"]
 BLUE, RED, GREY = "#21526b", "#d1495b", "#9aa5ab"
 plt.rcParams.update({"axes.titlelocation": "left"})
 figure, axes = plt.subplots(
@@ -195,7 +195,7 @@ plt.show()
 #
 # ## The sentence
 
-# %%
+# %% tags=["hide-input"]
 best = np.unravel_index(milliseconds.argmin(), milliseconds.shape)
 sentence = (
     f"On {device['name']} ({device['runtime']}, {device['compute_units']} compute "

@@ -136,7 +136,7 @@ print(f"blocks of each process: {shares}; the same bytes as one process: {same_b
 # %% [markdown]
 # ## The picture
 
-# %%
+# %% tags=["hide-input"]
 BLUE, RED, GREY = "#21526b", "#d1495b", "#b8b8b8"
 plt.rcParams.update({"axes.titlelocation": "left"})
 figure, axes = plt.subplots(
@@ -190,7 +190,7 @@ plt.show()
 # %% [markdown]
 # ## The sentence
 
-# %%
+# %% tags=["hide-input"]
 sentence = (
     f"{rho.size:,} cross maps were computed by {len(writers)} processes that shared "
     f"nothing but a folder ({' and '.join(map(str, shares))} of {len(blocks)} "

@@ -322,12 +322,12 @@ SECTIONS = {
     "runs": ("cli", "Long runs"),
     "exit-codes": ("cli", "In scripts"),
     "devices": ("install", "Which device is used"),
-    "terms": ("index", "Terms"),
+    "terms": ("guide", "Terms"),
     "sources": ("conventions", "Sources"),
 }
 _FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
-_NOT_TEXT = re.compile(r"<!--.*?-->|[ \t]*\{: [^}\n]*\}", re.DOTALL)
+_NOT_TEXT = re.compile(r"<!--.*?-->|^:::\{toctree\}.*?^:::$|^:{3,}.*?$|^:[\w-]+:.*?$", re.DOTALL | re.MULTILINE)
 
 
 def complete(incomplete: str) -> list[str]:

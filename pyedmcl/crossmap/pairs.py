@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -79,7 +80,7 @@ _BLOCK_SERIES = 1024  # libraries of a block in memory
 
 
 @dataclass(frozen=True)
-class PairsProblem:
+class PairsProblem(ABC):
     """A problem of all pairs of some series, or of these and other ones, cut into blocks of libraries."""
 
     # The libraries.
@@ -128,14 +129,14 @@ class PairsProblem:
     def size(self, block: Block) -> int:
         return len(block)
 
+    @abstractmethod
     def blocks(self) -> list[Block]:
         """Ranges of libraries."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def kernels(self) -> tuple[str, ...]:
         """Kernels that the answer depends on."""
-        raise NotImplementedError
 
     def arguments(self) -> dict[str, Any]:
         """What identifies the problem beside its data; plain numbers and text."""

@@ -13,7 +13,7 @@ import pytest
 import pyedmcl
 
 API = Path(__file__).resolve().parents[2] / "docs" / "api"
-_SHOWN = re.compile(r"^::: pyedmcl\.([\w.]+)$", re.MULTILINE)
+_SHOWN = re.compile(r"^\.\. auto\w+:: pyedmcl\.([\w.]+)$", re.MULTILINE)
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 
 FUNCTIONS = sorted(name for name in pyedmcl.__all__ if callable(getattr(pyedmcl, name)))

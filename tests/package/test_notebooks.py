@@ -104,7 +104,17 @@ def test_each_notebook_asks_a_question_and_is_listed():
     listed = (FOLDER / "index.md").read_text(encoding="utf-8")
     for path in NOTEBOOKS:
         text = path.read_text(encoding="utf-8")
-        opening = text.split("# %%\n")[0]
+        opening = re.split(r"^# %%(?! \[markdown\])", text, flags=re.MULTILINE)[0]
         assert re.search(r"^# # \S", opening, re.MULTILINE)
         assert re.search(r"^# \*\*Question\.\*\* .*\?", opening, re.MULTILINE | re.DOTALL)
         assert f"]({path.name})" in listed
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[:5], ids=lambda path: path.stem)
+def test_what_a_reader_sees_is_short(path):
+    """Simulation and drawing are folded; what remains are calls of the package."""
+    cells = re.split(r"^# %%", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    shown = [cell for cell in cells if not cell.startswith((" [markdown]", ' tags=["hide-input"]'))]
+    lines = [line for cell in shown for line in cell.splitlines()[1:] if line.strip()]
+    assert 10 < len(lines) <= 40, len(lines)
+    assert "pyedmcl." in "".join(lines)

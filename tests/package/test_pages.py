@@ -7,6 +7,7 @@ cannot be run here says so on the page, in a line right before it (``NOT_RUN``),
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import shutil
@@ -14,7 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer.main
 from cli_helpers import inside
+
+import pyedmcl
+from pyedmcl.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
@@ -23,12 +28,12 @@ PAGES = {
     for path in sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in OUTSIDE)])
 }
 
-_BLOCK = re.compile(r"(?:^([^\n]+)\n)?^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"(?:^([^\n]+)\n)?^( *)```\{?([\w-]*)\}?\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _OUTPUT = re.compile(r"\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_RUN = re.compile(r"^ *\*Not run in the tests: \w.{10,}\.\*$")
 NONE_RUN = re.compile(r"^\*Commands of this page are not run in the tests: \w.{10,}\.\*$", re.MULTILINE)
 RUN = {"python", "bash", "sh"}
-SHOWN = {"json", "text"}  # what is shown and not meant to be run
+SHOWN = {"json", "text", "eval-rst"}  # what is shown and not meant to be run
 
 #: Pages whose code another test runs, and looks at what it gives.
 ELSEWHERE = {
@@ -65,6 +70,19 @@ def test_another_test_runs_what_is_not_run_here():
     for name, test in ELSEWHERE.items():
         assert Path(name).name in (ROOT / test).read_text(encoding="utf-8")
         assert blocks(PAGES[name])
+
+
+@pytest.mark.parametrize("name", ["docs/guide.md", "docs/from-r.md"])
+def test_functions_and_commands_of_a_table_exist(name):
+    """The guide leads from a question, the page on R from another package's name, to functions and commands of ours."""
+    rows = [line.split(" | ")[1:] for line in PAGES[name].splitlines() if line.startswith("| ") and " | " in line]
+    named = re.findall(r"`([^`]+)`", " ".join(cell for row in rows for cell in row))
+    functions = {match[1] for match in (re.match(r"(?:pyedmcl\.)?([a-z]\w*)(?:\(|$)", word) for word in named) if match}
+    assert len(functions) > 15
+    arguments = {key for each in pyedmcl.__all__[1:] for key in inspect.signature(getattr(pyedmcl, each)).parameters}
+    assert functions <= {*pyedmcl.__all__, *arguments, "x", "data"}, name
+    commands = {word.split()[1] for word in named if word.startswith("pyedmcl ")}
+    assert commands <= set(typer.main.get_command(app).commands)
 
 
 @pytest.fixture(scope="module")

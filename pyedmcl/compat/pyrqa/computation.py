@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ _WITHOUT_EFFECT = (
 )  # fmt: skip
 
 
-class Computation:
+class Computation(ABC):
     """Base of the computations.
 
     Parameters
@@ -70,8 +71,9 @@ class Computation:
         result.matrix_runtimes = took
         return result
 
+    @abstractmethod
     def _run(self) -> Any:
-        raise NotImplementedError
+        """Compute once."""
 
 
 def _of_one(settings: Any, name: str, allowed: tuple[type[Neighbourhood], ...]) -> None:
