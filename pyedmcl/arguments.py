@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import decimal
-import functools
-import inspect
 import math
 import numbers
 import os
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .atomic_files import path_of
 from .errors import InputError, shown
+from .functions import LARGEST, MOST_STEPS
 
 # What is checked here once is plain afterwards: an int, a float, a bool, a str or a list of these, within limits that
 # no later step has to fear.
 
 
 __all__ = [
-    "DTYPES", "LARGEST", "MOST_STEPS", "boolean", "choice", "column_names", "flags_checked", "folder", "integer",
+    "DTYPES", "LARGEST", "MOST_STEPS", "boolean", "choice", "column_names", "folder", "integer",
     "precision", "real", "reporter", "room", "several", "shown",
 ]  # fmt: skip
 
 DTYPES = ("float32", "float64")
-#: The largest magnitude of any integer: sums of a few still fit 64 bits.
-LARGEST = 2**62
-#: Of a series, as kernels count rows with 32 bits.
-MOST_STEPS = 2**31 - 1024
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def integer(
@@ -153,12 +145,13 @@ def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
     return name
 
 
-def reporter(progress: Any, unit: str = "") -> Any:
-    """``progress`` if it can be called, or None; ``unit`` is what it is given to count."""
-    if progress is not None and not callable(progress):
-        called = f"which is given {unit} done, all {unit} and {unit!r}" if unit else "to be called (done, total, unit)"
-        raise InputError(f"progress={shown(progress)}: a function is needed, {called}; or True for a bar, or None")
-    return progress
+def reporter(name: str, value: Any) -> Any:
+    """``value`` if it can be called, a bool, or None."""
+    if value is None or isinstance(value, bool) or callable(value):
+        return value
+    raise InputError(
+        f"{name}={shown(value)}: a function is needed, to be called (done, total, unit); or True for a bar, or None"
+    )
 
 
 def folder(name: str, path: Any) -> Any:
@@ -185,21 +178,6 @@ def _host_bytes() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # not of this system: the allocation will tell
         return LARGEST
-
-
-def flags_checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Refuse what is no bool for the flags of a function: the arguments, given by name, whose default is a bool."""
-    parameters = inspect.signature(function).parameters.values()
-    flags = [p.name for p in parameters if isinstance(p.default, bool) and p.kind is p.KEYWORD_ONLY]
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in flags:
-            if name in kwargs:
-                kwargs[name] = boolean(name, kwargs[name])
-        return function(*args, **kwargs)
-
-    return call
 
 
 # Which of the columns of a table are meant, by name, by position, or by what is left out.

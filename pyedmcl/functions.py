@@ -1,9 +1,21 @@
-"""The public functions and the commands, a row each: the package's names and the command line derive from here."""
+"""The public functions and the commands, a row each: the package's names and the command line derive from here.
+
+And limits of arguments, which everything may know.
+"""
 
 from __future__ import annotations
 
 #: Surrogates of a pair that n="auto" may draw, as a mean over all pairs, unless another number is asked for.
 BUDGET = 2000
+#: The largest magnitude of any integer: sums of a few still fit 64 bits.
+LARGEST = 2**62
+#: Of a series, as kernels count rows with 32 bits.
+MOST_STEPS = 2**31 - 1024
+# The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
+MOST_NEIGHBOURS = 1024
+#: Sub-libraries or surrogates, and steps that a series is continued by: beyond these a mistake is more likely.
+MOST_DRAWS = 10_000_000
+MOST_GENERATED = 1_000_000
 #: Name of each public function, and the module of the package that holds it.
 FUNCTIONS = {
     "knn": "embedding.neighbors",
@@ -133,3 +145,6 @@ COMMANDS = {
     "help": "start",
     "demo": "start",
 }
+
+#: Functions whose arguments the options of a command are, where that has another name.
+FUNCTION_OF = {"surrogate-test": "xmap_significance", "network": "causal_network"}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import choice, some
+from .arguments import some
 from .errors import ReadingWarning, pandas_for
 from .jobs.blocks import origin
 from .jobs.runner import public_function
@@ -23,7 +23,6 @@ from .series.regular import with_missing_rows
 from .series.scaling import near_one
 from .series.series import FEW_ROWS, Series, as_series
 from .series.tables import in_stretches
-from .states import arguments
 from .states.arguments import pearson, remarks_on_times_of, said_once
 from .surrogates.components import Components, Line, common_line
 from .surrogates.surrogate import bridged, choose, explained, length, line, steps_words, sure_change, wanders
@@ -322,11 +321,12 @@ def check(
         of an array, the time column of a file.
     E_max : int
         Dimension for which there should be rows enough.
-    columns : optional
-        Which series to take, by name or position.
+    columns : str, int, or sequence of these, optional
+        Which series to take, by name or position; names with a minus before them are left out.
     groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.xmap`: each is looked at by itself. What
-        several have is said once, of the first, with the number of others.
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Each is looked at by itself; what
+        several have is said once.
     purpose : {"maps", "recurrence"}
         What the table is for. Recurrence is about rows that come back: seasons, trends, copies and rows that are equal
         to others are not told then.
@@ -334,7 +334,8 @@ def check(
         Where times say that rows are missing, seasons and trends are looked for with rows of gaps in their places, or
         in the rows as they come.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")``; True shows a bar.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
 
     Returns
     -------
@@ -364,10 +365,7 @@ def check(
     >>> [remark.code for remark in found.remarks]
     ['season', 'season', 'common-season']
     """
-    highest = arguments.integer("E_max", E_max, 1)
-    maps = choice("purpose", purpose, ("maps", "recurrence")) == "maps"
-    choice("regular", regular, ("insert", "ignore"))
-    arguments.reporter(progress)
+    maps = purpose == "maps"
     rest, of = take_groups(data, groups, "data")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ReadingWarning)  # remarks here
@@ -380,7 +378,7 @@ def check(
         Remark("reading", "", text) for text in inferred if not any(said in text for said in _REMARKED)
     ]
     on_table = remarks_on_table(series) if maps else [*map(_for_recurrence, remarks_on_values(series))]
-    remarks += (remarks_on_size(series, highest) + _on_groups(of, highest) if maps else []) + on_table
+    remarks += (remarks_on_size(series, E_max) + _on_groups(of, E_max) if maps else []) + on_table
     labels = {remark.series for remark in on_table if remark.code == "labels"}
     as_given = series
     if regular == "insert":  # a season is counted in rows of equal steps

@@ -13,25 +13,13 @@ from . import options
 from .maps import FILES
 from .options import (
     First,
-    Interval,
-    LibSizes,
-    Sample,
     Second,
-    Seed,
     beside_groups,
     client_at,
     load,
     load_groups,
     parse_clusters,
     parse_columns,
-    parse_E,
-    parse_integers,
-    parse_or_auto,
-    parse_pair_E,
-    parse_ranges,
-    parse_rule,
-    parse_sizes,
-    parse_windows,
     part_of,
     shown_names,
 )
@@ -79,16 +67,12 @@ def two_series(
 
 def ccm(
     input: options.Input,
-    E: Annotated[
-        str,
-        typer.Option("--E", metavar="auto|E|E,E", rich_help_panel="Embedding",
-                     help="Embedding dimension, or one for x and one for y; auto finds each one's own."),
-    ] = "auto",
+    E: Any = "auto",
     x: First = None,
     y: Second = None,
-    lib_sizes: LibSizes = None,
-    sample: Sample = 100,
-    seed: Seed = None,
+    lib_sizes: Any = None,
+    sample: Any = 100,
+    seed: Any = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="SKILL.csv", show_default=False,
@@ -99,25 +83,26 @@ def ccm(
         Path | None,
         typer.Option("--plot", metavar="SKILL.png", help="Draw skill against library size.", show_default=False),
     ] = None,
-    tau: options.Tau = 1,
-    Tp: Interval = 0,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
-    E_max: options.EMax = 20,
-    E_rule: options.ERule = "best",
-    method: Annotated[
-        str, typer.Option("--method", metavar="simplex|smap", help="How rows are predicted.")
-    ] = "simplex",
-    theta: Annotated[float, typer.Option("--theta", help="Localisation of --method smap.")] = 1.0,
-    groups: options.Groups = None,
-    windows: options.Windows = None,
-    draw: options.Draw = "rows",
-    regular: options.Regular = None,
+    tau: Any = 1,
+    Tp: Any = 0,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    E_max: Any = 20,
+    E_rule: Any = "best",
+    method: Any = "simplex",
+    theta: Any = 1.0,
+    groups: Any = None,
+    windows: Any = None,
+    draw: Any = "rows",
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    neighbors: options.Neighbors = "exact",
-    recall: options.Recall = 0.99,
-    dtype: options.Dtype = "float32",
+    neighbors: Any = "exact",
+    recall: Any = 0.99,
+    dtype: Any = "float32",
+    lib: Any = None,
+    skill: Any = "pearson",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -131,7 +116,6 @@ def ccm(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
     check_pictures(picture)
-    dims, sizes = parse_pair_E(E), parse_sizes(lib_sizes)
     labels = load_groups(input, None if x is None else [x], groups, dataset, needed="--x and --y")
     one, other = two_series(input, x, y, time_column, dataset)
     import pyedmcl
@@ -140,11 +124,11 @@ def ccm(
 
     with talk.progress("cross mapping") as report:
         result = pyedmcl.ccm(
-            one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
+            one, other, E=E, tau=tau, Tp=Tp, lib_sizes=lib_sizes, sample=sample, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
-            E_rule=parse_rule(E_rule), method=method, theta=theta, groups=labels, regular=regular,
-            draw=draw, windows=parse_windows(windows), neighbors=neighbors, recall=recall, progress=report, dtype=dtype,
-            device=device,
+            E_rule=E_rule, method=method, theta=theta, groups=labels, regular=regular,
+            draw=draw, windows=windows, neighbors=neighbors, recall=recall, progress=report, dtype=dtype,
+            lib_range=lib, skill=skill, tune=tune, device=device,
         )  # fmt: skip
     if picture is not None:
         result.plot(str(picture))
@@ -211,51 +195,34 @@ def ccm_matrix(
                      help="Folder of the result: a Zarr group per library size; with --windows a table (.csv, .tsv, "
                      ".json)."),
     ],
-    E: Annotated[
-        str,
-        typer.Option("--E", metavar="auto|E|E,E,...", rich_help_panel="Embedding",
-                     help="Embedding dimension of the libraries; auto finds each one's own."),
-    ] = "auto",
-    lib_sizes: LibSizes = None,
-    sample: Sample = 30,
-    seed: Seed = None,
-    tau: options.Tau = 1,
-    Tp: Interval = 0,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
-    method: Annotated[
-        str,
-        typer.Option("--method", metavar="simplex|smap", rich_help_panel="Embedding",
-                     help="Predict by nearest neighbours, or by linear fits weighted by nearness."),
-    ] = "simplex",
-    theta: Annotated[
-        float, typer.Option("--theta", help="Localisation of --method smap.", rich_help_panel="Embedding")
-    ] = 1.0,
-    ridge: Annotated[
-        float,
-        typer.Option("--ridge", help="Penalty of --method smap on the squared slopes.", rich_help_panel="Embedding"),
-    ] = 0.0,
-    E_max: options.EMax = 20,
-    E_rule: options.ERule = "best",
+    E: Any = "auto",
+    lib_sizes: Any = None,
+    sample: Any = 30,
+    seed: Any = None,
+    tau: Any = 1,
+    Tp: Any = 0,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    method: Any = "simplex",
+    theta: Any = 1.0,
+    ridge: Any = 0.0,
+    E_max: Any = 20,
+    E_rule: Any = "best",
     columns: options.Columns = None,
     exclude: options.Exclude = None,
-    groups: options.Groups = None,
-    draw: options.Draw = "rows",
-    lib: options.Library = None,
-    pred: options.Predicted = None,
-    folds: options.Folds = None,
-    windows: options.Windows = None,
-    skill: options.Skill = "pearson",
-    regular: options.Regular = None,
+    groups: Any = None,
+    draw: Any = "rows",
+    lib: Any = None,
+    pred: Any = None,
+    folds: Any = None,
+    windows: Any = None,
+    skill: Any = "pearson",
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume/--no-resume", help="Continue a result that is there, or start these sizes anew.",
-                     rich_help_panel="Running"),
-    ] = True,
-    join: options.Join = False,
-    part: options.Part = None,
+    resume: Any = True,
+    join: Any = False,
+    part: Any = None,
     pairs: Annotated[
         Path | None,
         typer.Option("--pairs", metavar="PAIRS.csv", show_default=False,
@@ -263,11 +230,12 @@ def ccm_matrix(
     ] = None,
     picture: options.Picture = None,
     network: options.Network = None,
-    neighbors: options.Neighbors = "exact",
-    recall: options.Recall = 0.99,
-    dtype: options.Dtype = "float32",
+    neighbors: Any = "exact",
+    recall: Any = 0.99,
+    dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
-    client: options.Client = None,
+    client: Any = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -281,14 +249,12 @@ def ccm_matrix(
     if pairs is not None:
         check_table(pairs)
     check_pictures(picture, network)
-    spans = parse_windows(windows)
-    if spans is not None:
+    if windows is not None:
         check_table(output, "skill within windows")
         if pairs is not None or network is not None:
             raise typer.BadParameter("--pairs and --network are of one matrix; leave them out with --windows")
     elif output.suffix.lower() in FILES:
         raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
-    sizes, dimension = parse_sizes(lib_sizes), parse_E(E)
     chosen_columns = beside_groups(parse_columns(columns), groups)
     labels = load_groups(input, chosen_columns, groups, dataset)
     series = load(input, chosen_columns, time_column, dataset)
@@ -299,12 +265,12 @@ def ccm_matrix(
 
     with client_at(client) as workers, talk.progress("cross mapping") as report:
         result = pyedmcl.ccm_matrix(
-            series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
+            series, lib_sizes=lib_sizes, sample=sample, E=E, tau=tau, Tp=Tp, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
-            E_rule=parse_rule(E_rule), groups=labels, regular=regular, draw=draw,
-            lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
-            windows=spans, skill=skill, out=output if spans is None else None, resume=resume, join=join, part=part,
-            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
+            E_rule=E_rule, groups=labels, regular=regular, draw=draw,
+            lib_range=lib, pred_range=pred, folds=folds,
+            windows=windows, skill=skill, out=output if windows is None else None, resume=resume, join=join, part=part,
+            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, tune=tune, device=device, client=workers,
         )  # fmt: skip
     if picture is not None:
         result.plot(str(picture))
@@ -360,34 +326,15 @@ _TESTED = 20
 
 def surrogate_test(
     input: options.Input,
-    E: Annotated[
-        str,
-        typer.Option("--E", metavar="auto|E|E,E", rich_help_panel="Embedding",
-                     help="Embedding dimension: of a pair, or as for xmap (of the targets; auto finds it)."),
-    ] = "auto",
+    E: Any = "auto",
     x: First = None,
     y: Second = None,
-    surrogate: Annotated[
-        str,
-        typer.Option("--surrogate", "--method", metavar="auto|phase|shuffle|iaaft|twin|seasonal",
-                     help="What surrogates keep; auto looks at each series."),
-    ] = "auto",
-    n: Annotated[
-        str,
-        typer.Option("--n", metavar="auto|N",
-                     help="Surrogates of each target; auto draws as many as it takes to decide at --rate."),
-    ] = "auto",
-    budget: Annotated[
-        int, typer.Option("--budget", help="For --n auto: surrogates of a pair, as a mean over all pairs.")
-    ] = BUDGET,
-    seed: Seed = None,
-    period: Annotated[
-        float | None, typer.Option("--period", help="Rows of a cycle (12, 12.42); looked for by default.",
-                          show_default=False)
-    ] = None,
-    rate: Annotated[
-        float, typer.Option("--rate", help="False discovery rate at which pairs are called significant.")
-    ] = 0.05,
+    surrogate: Any = "auto",
+    n: Any = "auto",
+    budget: Any = BUDGET,
+    seed: Any = None,
+    period: Any = None,
+    rate: Any = 0.05,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
@@ -396,19 +343,21 @@ def surrogate_test(
     ] = None,
     picture: options.Picture = None,
     network: options.Network = None,
-    tau: options.Tau = 1,
-    Tp: Interval = 0,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
-    E_max: options.EMax = 20,
-    E_rule: options.ERule = "best",
+    tau: Any = 1,
+    Tp: Any = 0,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    E_max: Any = 20,
+    E_rule: Any = "best",
     columns: options.Columns = None,
     exclude: options.Exclude = None,
-    groups: options.Groups = None,
-    regular: options.Regular = None,
+    groups: Any = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    dtype: options.Dtype = "float32",
+    dtype: Any = "float32",
+    recurrence: Any = 0.1,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -430,10 +379,9 @@ def surrogate_test(
     import pyedmcl
 
     shared: dict[str, Any] = {
-        "regular": regular,
-        "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
-        "exclusion_radius": exclusion_radius, "device": device, "n": parse_or_auto(n, "--n", 1), "rate": rate,
-        "budget": budget, "E_max": E_max, "E_rule": parse_rule(E_rule), "groups": labels,
+        "regular": regular, "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn,
+        "dtype": dtype, "exclusion_radius": exclusion_radius, "recurrence": recurrence, "tune": tune, "device": device,
+        "n": n, "rate": rate, "budget": budget, "E_max": E_max, "E_rule": E_rule, "groups": labels,
     }  # fmt: skip
     tested: _Tested
     if of_pair:
@@ -442,14 +390,14 @@ def surrogate_test(
         if network is not None:
             raise typer.BadParameter("--network: a pair has no network; leave --x and --y out for all pairs")
         tested = _of_a_pair(pyedmcl.ccm_significance(
-            *two_series(input, x, y, time_column, dataset), E=parse_pair_E(E), **shared
+            *two_series(input, x, y, time_column, dataset), E=E, **shared
         ))  # fmt: skip
         if picture is not None:
             tested.result.plot(str(picture))
     else:
         series = load(input, parse_columns(columns), time_column, dataset)
         with talk.progress("surrogates") as report:
-            tested = _of_all_pairs(pyedmcl.xmap_significance(series, E=parse_E(E), progress=report, **shared))
+            tested = _of_all_pairs(pyedmcl.xmap_significance(series, E=E, progress=report, **shared))
         if picture is not None:
             tested.result.plot(str(picture), rate)
         if network is not None:
@@ -544,95 +492,40 @@ def network(
     picture: options.Picture = None,
     layout: options.Layout = "circle",
     clusters: options.Clusters = None,
-    E: Annotated[
-        str,
-        typer.Option("--E", metavar="auto|E|E,E,...", rich_help_panel="Embedding",
-                     help="Embedding dimension of each series; auto finds each one's own, of at least 2."),
-    ] = "auto",
-    lags: Annotated[
-        str,
-        typer.Option("--lags", metavar="A:B|LIST|none", rich_help_panel="Legs",
-                     help="Lags (Tp) at which skill is compared; none: no comparison."),
-    ] = "-6:3",
-    latest: Annotated[
-        int | None,
-        typer.Option("--latest", help="The latest best lag at which a cause is believed (default: 0 for smooth series, "
-                     "else -1).", show_default=False, rich_help_panel="Legs"),
-    ] = None,
-    Tp: Annotated[
-        int, typer.Option("--Tp", help="The only lag that is tested with --lags none.", rich_help_panel="Legs")
-    ] = -1,
-    surrogate: Annotated[
-        str,
-        typer.Option("--surrogate", metavar="auto|phase|...|none", rich_help_panel="Legs",
-                     help="What surrogates keep, as for surrogate-test; none: no surrogates."),
-    ] = "auto",
-    n: Annotated[
-        str,
-        typer.Option("--n", metavar="auto|N", help="Surrogates of each series; auto draws as many as it takes.",
-                     rich_help_panel="Legs"),
-    ] = "auto",
-    rate: Annotated[
-        float, typer.Option("--rate", help="False discovery rate, and level of the test of convergence.",
-                            rich_help_panel="Legs")
-    ] = 0.05,
-    budget: Annotated[
-        int, typer.Option("--budget", help="For --n auto: surrogates of a pair, as a mean over all pairs.",
-                          rich_help_panel="Legs")
-    ] = BUDGET,
-    period: Annotated[
-        float | None, typer.Option("--period", help="Rows of a cycle (12, 12.42) for surrogates; auto looks for one.",
-                                 show_default=False, rich_help_panel="Legs")
-    ] = None,
-    season: Annotated[
-        str,
-        typer.Option("--season", metavar="remove|keep", rich_help_panel="Legs",
-                     help="What is done with a cycle that half of the series share."),
-    ] = "remove",
-    convergence: Annotated[
-        bool, typer.Option("--convergence/--no-convergence", help="Whether skill must grow with the library.",
-                           rich_help_panel="Legs")
-    ] = True,
-    partial: Annotated[
-        bool, typer.Option("--partial/--no-partial", help="Whether indirect links are told from direct ones.",
-                           rich_help_panel="Legs")
-    ] = True,
-    partial_surrogates: Annotated[
-        int | None, typer.Option("--partial-surrogates", metavar="N", show_default=False, rich_help_panel="Legs",
-                                 help="Also test what is left of a link without another series, with up to N "
-                                      "surrogates of a link as a mean; no verdict depends on it.")
-    ] = None,
-    forecast: Annotated[
-        bool, typer.Option("--forecast/--no-forecast", rich_help_panel="Legs",
-                           help="Whether a cause that improves forecasts of its effect may decide a doubtful link.")
-    ] = True,
-    lib_sizes: LibSizes = None,
-    sample: Annotated[
-        int, typer.Option("--sample", help="Random libraries of each size.", rich_help_panel="Random libraries")
-    ] = 10,
-    seed: Seed = None,
-    tau: options.Tau = 1,
-    exclusion_radius: Annotated[
-        str,
-        typer.Option("--exclusion-radius", metavar="auto|STEPS", rich_help_panel="Embedding",
-                     help="Neighbours up to this many steps away in time are left out; auto: as long as smooth series "
-                          "remember, else 0."),
-    ] = "auto",
-    knn: options.Knn = None,
-    E_max: Annotated[
-        int, typer.Option("--E-max", help="Largest dimension that --E auto tries.", rich_help_panel="Embedding")
-    ] = 10,
-    E_rule: options.ERule = "best",
+    E: Any = "auto",
+    lags: Any = "-6:3",
+    latest: Any = None,
+    Tp: Any = -1,
+    surrogate: Any = "auto",
+    n: Any = "auto",
+    rate: Any = 0.05,
+    budget: Any = BUDGET,
+    period: Any = None,
+    season: Any = "remove",
+    convergence: Any = True,
+    partial: Any = True,
+    partial_surrogates: Any = None,
+    forecast: Any = True,
+    lib_sizes: Any = None,
+    sample: Any = 10,
+    seed: Any = None,
+    tau: Any = 1,
+    exclusion_radius: Any = "auto",
+    knn: Any = None,
+    E_max: Any = 10,
+    E_rule: Any = "best",
     columns: options.Columns = None,
     exclude: options.Exclude = None,
-    groups: options.Groups = None,
-    draw: options.Draw = "rows",
-    regular: options.Regular = None,
+    groups: Any = None,
+    draw: Any = "rows",
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    join: options.Join = False,
-    part: options.Part = None,
-    dtype: options.Dtype = "float32",
+    join: Any = False,
+    part: Any = None,
+    dtype: Any = "float32",
+    recurrence: Any = 0.1,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -655,8 +548,6 @@ def network(
     if text is not None:
         check_place(text)
     drawn_clusters = parse_clusters(clusters)
-    lag_list = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
-    radius = parse_or_auto(exclusion_radius, "--exclusion-radius", 0)
     column_names = beside_groups(parse_columns(columns), groups)
     labels = load_groups(input, column_names, groups, dataset)
     series = load(input, column_names, time_column, dataset)
@@ -668,13 +559,12 @@ def network(
         need("networkx", "-o " + str(output), "graph")
     with talk.progress("network") as report:
         result = pyedmcl.causal_network(
-            series, E=parse_E(E), tau=tau, lags=lag_list, latest=latest, Tp=Tp, n=parse_or_auto(n, "--n", 1), rate=rate,
-            surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
-            period=period, convergence=convergence, partial=partial, forecast=forecast,
-            partial_surrogates=partial_surrogates, seed=seed,
-            lib_sizes=parse_sizes(lib_sizes), sample=sample, exclusion_radius=radius,
-            knn=knn, E_max=E_max, E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
-            device=device, out=folder, join=join, part=part, groups=labels, regular=regular, draw=draw,
+            series, E=E, tau=tau, lags=lags, latest=latest, Tp=Tp, n=n, rate=rate, surrogate=surrogate, budget=budget,
+            season=season, period=period, convergence=convergence, partial=partial, forecast=forecast,
+            partial_surrogates=partial_surrogates, seed=seed, lib_sizes=lib_sizes, sample=sample,
+            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule, progress=report, dtype=dtype,
+            recurrence=recurrence, tune=tune, device=device, out=folder, join=join, part=part, groups=labels,
+            regular=regular, draw=draw,
         )  # fmt: skip
     _write(result, output, text)
     if picture is not None:

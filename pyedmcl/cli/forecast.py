@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .options import load, load_groups, parse_columns, parse_integers, parse_ranges, parse_windows, part_of, shown_names
+from .options import load, load_groups, parse_columns, part_of, shown_names
 from .output import Talk, check_pictures, check_result, write_result
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ _HEADER = ("time", "observed", "predicted", "variance")
 
 def simplex(
     input: options.Input,
-    E: Annotated[
-        int, typer.Option("--E", help="Embedding dimension.", show_default=False, rich_help_panel="Embedding")
-    ],
+    E: Any,
     column: Annotated[
         str | None,
         typer.Option(
@@ -49,23 +47,22 @@ def simplex(
         ),
     ] = None,
     picture: options.Picture = None,
-    tau: options.Tau = 1,
-    Tp: Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")] = 1,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
-    lib: options.Library = None,
-    pred: options.Predicted = None,
-    groups: options.Groups = None,
-    windows: options.Windows = None,
-    generate: Annotated[
-        int, typer.Option("--generate", metavar="STEPS", help="Continue the series by so many steps instead.")
-    ] = 0,
-    regular: options.Regular = None,
+    tau: Any = 1,
+    Tp: Any = 1,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    lib: Any = None,
+    pred: Any = None,
+    groups: Any = None,
+    windows: Any = None,
+    generate: Any = 0,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    neighbors: options.Neighbors = "exact",
-    recall: options.Recall = 0.99,
-    dtype: options.Dtype = "float32",
+    neighbors: Any = "exact",
+    recall: Any = 0.99,
+    dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -91,11 +88,11 @@ def simplex(
     with talk.progress("predicting") as report:
         result = pyedmcl.simplex(
             states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
-            exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), groups=labels,
-            windows=parse_windows(windows), generate_steps=generate,
+            exclusion_radius=exclusion_radius, lib_range=lib,
+            pred_range=pred, groups=labels,
+            windows=windows, generate_steps=generate,
             neighbors=neighbors, recall=recall, progress=report,
-            regular=regular, dtype=dtype, device=device,
+            regular=regular, dtype=dtype, tune=tune, device=device,
         )  # fmt: skip
     if picture is not None:
         result.plot(str(picture))
@@ -176,30 +173,6 @@ Target = Annotated[
     typer.Option("--target", metavar="Y", help="The series that is predicted. (default: the embedded one)",
                  show_default=False),
 ]  # fmt: skip
-Dimension = Annotated[
-    int | None,
-    typer.Option("--E", help="Embedding dimension; left out with --embedded.", show_default=False,
-                 rich_help_panel="Embedding"),
-]  # fmt: skip
-Ahead = Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")]
-Embedded = Annotated[
-    bool,
-    typer.Option("--embedded", help="The columns are the coordinates themselves.", rich_help_panel="Embedding"),
-]
-Neighbours = Annotated[
-    int | None,
-    typer.Option("--knn", help="Library rows in a fit, the nearest ones (default: all).", show_default=False,
-                 rich_help_panel="Embedding"),
-]  # fmt: skip
-
-
-def parse_thetas(text: str) -> float | list[float]:
-    """One theta, or several with commas between them."""
-    try:
-        values = [float(item) for item in text.split(",")]
-    except ValueError:
-        raise typer.BadParameter(f"--theta {text!r}: a number of at least 0, or several such as 0,1,2") from None
-    return values if len(values) > 1 else values[0]
 
 
 def chosen(
@@ -222,12 +195,10 @@ def chosen(
 
 def smap(
     input: options.Input,
-    E: Dimension = None,
+    E: Any = None,
     column: Columns = None,
     target: Target = None,
-    theta: Annotated[
-        str, typer.Option("--theta", metavar="T[,T,...]", help="Localisation; 0 is one linear fit for all rows.")
-    ] = "0",
+    theta: Any = "0",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -242,25 +213,22 @@ def smap(
         typer.Option("--plot-coefficients", metavar="FILE", help="Draw intercept and slopes over time.",
                      show_default=False),
     ] = None,
-    tau: options.Tau = 1,
-    Tp: Ahead = 1,
-    exclusion_radius: options.Exclusion = 0,
-    knn: Neighbours = None,
-    embedded: Embedded = False,
-    lib: options.Library = None,
-    pred: options.Predicted = None,
-    solver: Annotated[
-        str, typer.Option("--solver", metavar="svd|ridge|lasso|elasticnet", help="How fits are solved.")
-    ] = "svd",
-    alpha: Annotated[float, typer.Option("--alpha", help="Penalty of the solvers other than svd.")] = 1.0,
-    generate: Annotated[
-        int, typer.Option("--generate", metavar="STEPS", help="Continue the series by this many steps instead.")
-    ] = 0,
-    groups: options.Groups = None,
-    regular: options.Regular = None,
+    tau: Any = 1,
+    Tp: Any = 1,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    embedded: Any = False,
+    lib: Any = None,
+    pred: Any = None,
+    solver: Any = "svd",
+    alpha: Any = 1.0,
+    generate: Any = 0,
+    groups: Any = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    dtype: options.Dtype = "float32",
+    dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -271,7 +239,6 @@ def smap(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
     check_pictures(picture, coefficients)
-    thetas = parse_thetas(theta)
     labels = load_groups(input, parse_columns(column), groups, dataset, needed="--column")
     series, embedded_series, target_series = chosen(input, column, target, time_column, dataset)
     import numpy as np
@@ -280,11 +247,11 @@ def smap(
 
     with talk.progress("fitting") as report:
         result = pyedmcl.smap(
-            embedded_series, target=target_series, E=E, tau=tau, Tp=Tp, theta=thetas, knn=knn,
+            embedded_series, target=target_series, E=E, tau=tau, Tp=Tp, theta=theta, knn=knn,
             exclusion_radius=exclusion_radius,
-            solver=solver, alpha=alpha, embedded=embedded, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), groups=labels, generate_steps=generate, progress=report,
-            regular=regular, dtype=dtype, device=device,
+            solver=solver, alpha=alpha, embedded=embedded, lib_range=lib,
+            pred_range=pred, groups=labels, generate_steps=generate, progress=report,
+            regular=regular, dtype=dtype, tune=tune, device=device,
         )  # fmt: skip
     if output is not None:
         _write(output, series, result)
@@ -339,39 +306,30 @@ def multiview(
         typer.Option("--target", metavar="Y", help="The series that is predicted: a name, or digits for a position.",
                      show_default=False),
     ],
-    D: Annotated[
-        int | None,
-        typer.Option("--D", help="Coordinates of a view (default: the number of series).", show_default=False,
-                     rich_help_panel="Embedding"),
-    ] = None,
-    E: Annotated[
-        int, typer.Option("--E", help="Lags of each series to choose from.", rich_help_panel="Embedding")
-    ] = 1,
+    D: Any = None,
+    E: Any = 1,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PREDICTIONS.csv", show_default=False,
                      help="Write time, observed, predicted and variance between views (.csv, .tsv, .json), or the "
                      "whole result (.edm)."),
     ] = None,
-    views: Annotated[
-        int | None,
-        typer.Option("--views", help="How many are averaged (default: the square root of their number).",
-                     show_default=False),
-    ] = None,
-    exclude_target: Annotated[bool, typer.Option("--exclude-target", help="No view holds the target itself.")] = False,
+    views: Any = None,
+    exclude_target: Any = False,
     picture: options.Picture = None,
-    tau: options.Tau = 1,
-    Tp: Ahead = 1,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
-    lib: options.Library = None,
-    pred: options.Predicted = None,
+    tau: Any = 1,
+    Tp: Any = 1,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    lib: Any = None,
+    pred: Any = None,
     columns: options.Columns = None,
     exclude: options.Exclude = None,
-    regular: options.Regular = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    dtype: options.Dtype = "float32",
+    dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -396,9 +354,9 @@ def multiview(
     with talk.progress("predicting") as report:
         result = pyedmcl.multiview(
             series, target_name, D=D, E=E, tau=tau, Tp=Tp, knn=knn, n_views=views, exclusion_radius=exclusion_radius,
-            exclude_target=exclude_target, columns=used, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), progress=report, dtype=dtype,
-            regular=regular, device=device,
+            exclude_target=exclude_target, columns=used, lib_range=lib,
+            pred_range=pred, progress=report, dtype=dtype,
+            regular=regular, tune=tune, device=device,
         )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _MULTIVIEW_HEADER[1:]]
@@ -427,12 +385,10 @@ _PREDICT_INTERVAL_HEADER = ("Tp", "rho", "mae", "rmse")
 
 def predict_interval(
     input: options.Input,
-    E: Dimension = None,
+    E: Any = None,
     column: Columns = None,
     target: Target = None,
-    Tp: Annotated[
-        str, typer.Option("--Tp", metavar="T,T,...|A:B", help="Steps ahead: a list, or from A to B.")
-    ] = "1:10",
+    Tp: Any = "1:10",
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="SKILL.csv",
@@ -440,16 +396,17 @@ def predict_interval(
                      show_default=False),
     ] = None,
     picture: options.Picture = None,
-    tau: options.Tau = 1,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
-    embedded: Embedded = False,
-    lib: options.Library = None,
-    pred: options.Predicted = None,
-    regular: options.Regular = None,
+    tau: Any = 1,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    embedded: Any = False,
+    lib: Any = None,
+    pred: Any = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    dtype: options.Dtype = "float32",
+    dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -460,16 +417,15 @@ def predict_interval(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
     check_pictures(picture)
-    steps = parse_integers(Tp, "--Tp")
     _, states, target_series = chosen(input, column, target, time_column, dataset)
     import pyedmcl
 
     with talk.progress("predicting") as report:
         result = pyedmcl.predict_interval(
-            states, target=target_series, Tp=steps, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius,
+            states, target=target_series, Tp=Tp, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius,
             embedded=embedded,
-            lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), progress=report, dtype=dtype,
-            regular=regular, device=device,
+            lib_range=lib, pred_range=pred, progress=report, dtype=dtype,
+            regular=regular, tune=tune, device=device,
         )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in ("values", "rho", "mae", "rmse")), strict=True))
     if output is not None:
@@ -498,14 +454,10 @@ _PREDICT_NONLINEAR_HEADER = ("theta", "rho", "mae", "rmse")
 
 def predict_nonlinear(
     input: options.Input,
-    E: Dimension = None,
+    E: Any = None,
     column: Columns = None,
     target: Target = None,
-    theta: Annotated[
-        str | None,
-        typer.Option("--theta", metavar="T,T,...", help="Localisations to try (default: 15 of them, 0.01 to 9).",
-                     show_default=False),
-    ] = None,
+    theta: Any = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="SKILL.csv",
@@ -513,17 +465,20 @@ def predict_nonlinear(
                      show_default=False),
     ] = None,
     picture: options.Picture = None,
-    tau: options.Tau = 1,
-    Tp: Ahead = 1,
-    exclusion_radius: options.Exclusion = 0,
-    knn: Neighbours = None,
-    embedded: Embedded = False,
-    lib: options.Library = None,
-    pred: options.Predicted = None,
-    regular: options.Regular = None,
+    tau: Any = 1,
+    Tp: Any = 1,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    embedded: Any = False,
+    lib: Any = None,
+    pred: Any = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    dtype: options.Dtype = "float32",
+    dtype: Any = "float32",
+    solver: Any = "svd",
+    alpha: Any = 1.0,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -542,9 +497,9 @@ def predict_nonlinear(
     with talk.progress("fitting") as report:
         result = pyedmcl.predict_nonlinear(
             embedded_series, target=target_series, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius,
-            embedded=embedded, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
-            theta=THETAS if theta is None else parse_thetas(theta), progress=report, dtype=dtype,
-            regular=regular, device=device,
+            embedded=embedded, lib_range=lib, pred_range=pred,
+            theta=THETAS if theta is None else theta, progress=report, dtype=dtype,
+            regular=regular, solver=solver, alpha=alpha, tune=tune, device=device,
         )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in _PREDICT_NONLINEAR_HEADER), strict=True))
     if output is not None:

@@ -18,11 +18,6 @@ from .options import (
     load,
     load_groups,
     parse_columns,
-    parse_E,
-    parse_integers,
-    parse_ranges,
-    parse_rule,
-    parse_windows,
 )
 from .output import (
     Talk,
@@ -47,14 +42,12 @@ if TYPE_CHECKING:
 
 def check(
     input: options.Input,
-    E_max: Annotated[int, typer.Option("--E-max", help="Dimension for which there should be rows enough.")] = 10,
+    E_max: Any = 10,
     columns: options.Columns = None,
     exclude: options.Exclude = None,
-    groups: options.Groups = None,
-    regular: options.Regular = "insert",
-    purpose: Annotated[
-        str, typer.Option("--purpose", metavar="maps|recurrence", help="What the table is for.")
-    ] = "maps",
+    groups: Any = None,
+    regular: Any = "insert",
+    purpose: Any = "maps",
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     progress: options.Progress = None,
@@ -115,25 +108,26 @@ def embed_dimension(
         Path | None,
         typer.Option("--plot", metavar="SKILL.png", help="Draw skill against E.", show_default=False),
     ] = None,
-    E_max: options.EMax = 20,
-    E_rule: options.ERule = "best",
-    tau: options.Tau = 1,
-    Tp: Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")] = 1,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
-    lib: options.Library = None,
-    pred: options.Predicted = None,
+    E_max: Any = 20,
+    E_rule: Any = "best",
+    tau: Any = 1,
+    Tp: Any = 1,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    lib: Any = None,
+    pred: Any = None,
     columns: options.Columns = None,
     exclude: options.Exclude = None,
-    groups: options.Groups = None,
-    regular: options.Regular = None,
+    groups: Any = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    neighbors: options.Neighbors = "exact",
-    recall: options.Recall = 0.99,
-    dtype: options.Dtype = "float32",
+    neighbors: Any = "exact",
+    recall: Any = 0.99,
+    dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
-    client: options.Client = None,
+    client: Any = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -154,10 +148,10 @@ def embed_dimension(
     with client_at(client) as workers, talk.progress("finding E") as report:
         result = pyedmcl.embed_dimension(
             series, target=target_series, E_max=E_max,
-            E_rule=parse_rule(E_rule), tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
-            groups=labels, regular=regular, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
-            device=device, client=workers,
+            E_rule=E_rule, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
+            groups=labels, regular=regular, lib_range=lib,
+            pred_range=pred, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
+            tune=tune, device=device, client=workers,
         )  # fmt: skip
     best = np.atleast_1d(np.asarray(result.E))
     skill = np.atleast_2d(np.asarray(result.rho))
@@ -202,16 +196,9 @@ _ROWS = 40  # of the table that is printed
 
 def embedding_scan(
     input: options.Input,
-    E: Annotated[
-        str, typer.Option("--E", metavar="E[,E,...]", help="Dimensions, or a range such as 1:10.",
-                          rich_help_panel="Embedding")
-    ] = "1:10",
-    tau: Annotated[
-        str, typer.Option("--tau", metavar="TAU[,TAU,...]", help="Lags, or a range.", rich_help_panel="Embedding")
-    ] = "1:5",
-    Tp: Annotated[
-        str, typer.Option("--Tp", metavar="TP[,TP,...]", help="Steps ahead, or a range.", rich_help_panel="Embedding")
-    ] = "1",
+    E: Any = "1:10",
+    tau: Any = "1:5",
+    Tp: Any = "1",
     tolerance: Annotated[
         float,
         typer.Option("--tolerance", help="Take the smallest E whose skill is within this of the best.",
@@ -233,16 +220,17 @@ def embedding_scan(
                      "(.csv, .tsv, .json), or the whole result (.edm).", show_default=False),
     ] = None,
     plot: options.Picture = None,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
     columns: options.Columns = None,
     exclude: options.Exclude = None,
-    regular: options.Regular = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    neighbors: options.Neighbors = "exact",
-    recall: options.Recall = 0.99,
-    dtype: options.Dtype = "float32",
+    neighbors: Any = "exact",
+    recall: Any = 0.99,
+    dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -251,7 +239,6 @@ def embedding_scan(
 ) -> None:
     """Find the E and tau at which each series predicts itself best, and what other criteria say of them."""
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    dims, lags, steps = (parse_integers(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
     chosen_columns = parse_columns(columns)
     check_result(output)
     check_pictures(plot)
@@ -260,8 +247,8 @@ def embedding_scan(
 
     with talk.progress("finding E and tau") as report:
         scan = pyedmcl.embedding_scan(
-            series, E=dims, tau=lags, Tp=steps, exclusion_radius=exclusion_radius, knn=knn, neighbors=neighbors,
-            recall=recall, regular=regular, progress=report, dtype=dtype, device=device,
+            series, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, neighbors=neighbors,
+            recall=recall, regular=regular, progress=report, dtype=dtype, tune=tune, device=device,
         )  # fmt: skip
         best = scan.best(tolerance)
         rows = _best_rows(series.names, [best] if scan.single else best, scan.Tp)
@@ -272,7 +259,7 @@ def embedding_scan(
             _add(rows, "first_minimum", dict(zip(series.names, _each(least), strict=True)))
         if false_neighbors:
             _add(rows, "unfolded", _unfolded(
-                series, rows, dims, exclusion_radius=exclusion_radius, regular=regular, dtype=dtype, device=device
+                series, rows, E, exclusion_radius=exclusion_radius, regular=regular, dtype=dtype, device=device
             ))
     header = tuple(rows[0])
     shown = [
@@ -356,74 +343,42 @@ def xmap(
             "(.csv, .tsv, .json).", show_default=False
         ),
     ],
-    E: Annotated[
-        str,
-        typer.Option(
-            "--E", metavar="auto|E|E,E,...", help="Embedding dimension of the targets; auto finds each one's own.",
-            rich_help_panel="Embedding",
-        ),
-    ] = "auto",
-    tau: options.Tau = 1,
-    Tp: Annotated[
-        int, typer.Option("--Tp", help="Steps from library state to target value.", rich_help_panel="Embedding")
-    ] = 0,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method", metavar="simplex|smap",
-            help="Predict by nearest neighbours, or by linear fits weighted by nearness.", rich_help_panel="Embedding",
-        ),
-    ] = "simplex",
-    theta: Annotated[
-        float, typer.Option("--theta", help="Localisation of --method smap.", rich_help_panel="Embedding")
-    ] = 1.0,
-    ridge: Annotated[
-        float,
-        typer.Option(
-            "--ridge", help="Penalty of --method smap on the squared slopes.", rich_help_panel="Embedding"
-        ),
-    ] = 0.0,
-    E_max: options.EMax = 20,
-    E_rule: options.ERule = "best",
+    E: Any = "auto",
+    tau: Any = 1,
+    Tp: Any = 0,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
+    method: Any = "simplex",
+    theta: Any = 1.0,
+    ridge: Any = 0.0,
+    E_max: Any = 20,
+    E_rule: Any = "best",
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     targets: options.Targets = None,
-    groups: options.Groups = None,
-    lib: options.Library = None,
-    pred: options.Predicted = None,
-    folds: options.Folds = None,
-    windows: options.Windows = None,
-    skill: options.Skill = "pearson",
-    regular: options.Regular = None,
+    groups: Any = None,
+    lib: Any = None,
+    pred: Any = None,
+    folds: Any = None,
+    windows: Any = None,
+    skill: Any = "pearson",
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume/--no-resume", help="Continue a result that is there, or remove it and start anew.",
-            rich_help_panel="Running",
-        ),
-    ] = True,
-    join: options.Join = False,
-    part: options.Part = None,
-    keep: Annotated[
-        str,
-        typer.Option(
-            "--keep", metavar="all|top:K|top:K:target|rho>X", rich_help_panel="Running",
-            help="Keep the K strongest pairs of each library, or of each target, or those above X, instead of the map.",
-        ),
-    ] = "all",
+    resume: Any = True,
+    join: Any = False,
+    part: Any = None,
+    keep: Any = "all",
     edges: Annotated[
         int, typer.Option("--edges", metavar="N", min=0, help="Also print the N strongest pairs.", show_default=False)
     ] = 0,
-    neighbors: options.Neighbors = "exact",
-    recall: options.Recall = 0.99,
-    precision: options.Precision = "full",
-    dtype: options.Dtype = "float32",
+    neighbors: Any = "exact",
+    recall: Any = 0.99,
+    precision: Any = "full",
+    dtype: Any = "float32",
+    tune: Any = None,
     device: options.Device = None,
-    client: options.Client = None,
+    client: Any = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -436,9 +391,7 @@ def xmap(
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     chosen_columns = beside_groups(parse_columns(columns), groups)
-    dimension = parse_E(E)
-    spans = parse_windows(windows)
-    _check_output(output, spans is not None)
+    _check_output(output, windows is not None)
     labels = load_groups(input, chosen_columns, groups, dataset)
     series = load(input, chosen_columns, time_column, dataset)
     target_series = None if targets is None else targets_of(input, targets, time_column, dataset)
@@ -448,19 +401,19 @@ def xmap(
         talk.remark(f"{len(flat)} series never change, so their skill is NaN: {_some(flat)}")
     import pyedmcl
 
-    was_finished = resume and spans is None and finished(output)
+    was_finished = resume and windows is None and finished(output)
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         warnings.simplefilter("ignore", ConstantSeriesWarning)  # told above
         result = pyedmcl.xmap(
-            series, targets=target_series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
+            series, targets=target_series, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             method=method, theta=theta, ridge=ridge, E_max=E_max,
-            E_rule=parse_rule(E_rule), groups=labels, regular=regular, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), folds=folds, windows=spans, skill=skill, keep=keep,
-            out=output if spans is None else None, resume=resume, join=join,
+            E_rule=E_rule, groups=labels, regular=regular, lib_range=lib,
+            pred_range=pred, folds=folds, windows=windows, skill=skill, keep=keep,
+            out=output if windows is None else None, resume=resume, join=join,
             part=part, progress=report, neighbors=neighbors, recall=recall, precision=precision,
-            dtype=dtype, device=device, client=workers,
+            dtype=dtype, tune=tune, device=device, client=workers,
         )  # fmt: skip
-    if spans is not None:
+    if windows is not None:
         _write_windows(talk, result, output, edges)
         return
     if was_finished:
@@ -563,22 +516,10 @@ def xmap_grid(
         typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the result: a Zarr v3 store for each map.",
                      show_default=False),
     ],
-    E: Annotated[
-        str, typer.Option("--E", metavar="E[,E,...]", help="Dimensions, or a range such as 1:20.",
-                          rich_help_panel=_EMBEDDING)
-    ] = "1:10",
-    tau: Annotated[
-        str, typer.Option("--tau", metavar="TAU[,TAU,...]", help="Lags, or a range.", rich_help_panel=_EMBEDDING)
-    ] = "1",
-    Tp: Annotated[
-        str, typer.Option("--Tp", metavar="TP[,TP,...]", help="Steps from library state to target value, or a range.",
-                          rich_help_panel=_EMBEDDING)
-    ] = "0",
-    theta: Annotated[
-        str | None,
-        typer.Option("--theta", metavar="THETA[,THETA,...]", help="Predict by linear fits of such localisation.",
-                     show_default=False, rich_help_panel=_EMBEDDING),
-    ] = None,
+    E: Any = "1:10",
+    tau: Any = "1",
+    Tp: Any = "0",
+    theta: Any = None,
     saturation: Annotated[
         float,
         typer.Option("--saturation", metavar="TOLERANCE", help="For --table and --plot: the smallest E whose skill is "
@@ -590,31 +531,29 @@ def xmap_grid(
                      show_default=False),
     ] = None,
     plot: options.Picture = None,
-    exclusion_radius: options.Exclusion = 0,
-    knn: options.Knn = None,
+    exclusion_radius: Any = 0,
+    knn: Any = None,
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     targets: options.Targets = None,
-    groups: options.Groups = None,
-    lib: options.Library = None,
-    pred: options.Predicted = None,
-    folds: options.Folds = None,
-    regular: options.Regular = None,
+    groups: Any = None,
+    lib: Any = None,
+    pred: Any = None,
+    folds: Any = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume/--no-resume", help="Continue a result that is there, or remove it and start anew.",
-                     rich_help_panel="Running"),
-    ] = True,
-    join: options.Join = False,
-    part: options.Part = None,
-    neighbors: options.Neighbors = "exact",
-    recall: options.Recall = 0.99,
-    precision: options.Precision = "full",
-    dtype: options.Dtype = "float32",
+    resume: Any = True,
+    join: Any = False,
+    part: Any = None,
+    neighbors: Any = "exact",
+    recall: Any = 0.99,
+    precision: Any = "full",
+    dtype: Any = "float32",
+    ridge: Any = 0.0,
+    tune: Any = None,
     device: options.Device = None,
-    client: options.Client = None,
+    client: Any = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -625,13 +564,11 @@ def xmap_grid(
     After an interruption the same command continues where it ended.
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    dims, lags, steps = (parse_integers(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
-    thetas = None if theta is None else _numbers(theta)
     chosen_columns = parse_columns(columns)
     if table is not None:
         check_table(table)
     check_pictures(plot)
-    if (table is not None or plot is not None) and len(dims) < 2:
+    if (table is not None or plot is not None) and len(E) < 2:
         raise typer.BadParameter("--table and --plot show the E at which skill saturates: --E needs several values")
     from ..crossmap.grid import as_tolerance
 
@@ -643,13 +580,13 @@ def xmap_grid(
 
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         grid = pyedmcl.xmap_grid(
-            series, E=dims, tau=lags if len(lags) > 1 else lags[0], Tp=steps if len(steps) > 1 else steps[0],
-            theta=thetas, targets=target_series, groups=labels, regular=regular,
-            exclusion_radius=exclusion_radius, knn=knn, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), folds=folds,
+            series, E=E, tau=tau if len(tau) > 1 else tau[0], Tp=Tp if len(Tp) > 1 else Tp[0],
+            theta=theta, targets=target_series, groups=labels, regular=regular,
+            exclusion_radius=exclusion_radius, knn=knn, lib_range=lib,
+            pred_range=pred, folds=folds,
             out=output, resume=resume, join=join, part=part,
             neighbors=neighbors, recall=recall, progress=report, precision=precision, dtype=dtype,
-            device=device, client=workers,
+            ridge=ridge, tune=tune, device=device, client=workers,
         )  # fmt: skip
     lengths = " x ".join(f"{len(values)} {name}" for name, values in grid.axes.items())
     talk.summary(f"{output}: maps of {grid.rho.shape[-2]:,} x {grid.rho.shape[-1]:,} pairs for {lengths}")
@@ -673,10 +610,3 @@ def _saturation(grid: Any, tolerance: float, table: Path | None, plot: Path | No
         folded.plot(str(plot))
         talk.summary(f"{plot}: skill over E")
 
-
-def _numbers(text: str) -> float | list[float]:
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise typer.BadParameter(f"--theta {text!r}: numbers such as 0,1,2 are needed") from None
-    return values if len(values) > 1 else values[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import functools
 import importlib
 import inspect
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ..errors import ClientError, GroupsWarning, InputError, PyedmclWarning, StoreForeignError, missing_extra
+from ..functions import FUNCTION_OF
+from ..parameters import Argument, names, options_of
 from .output import ask_for_traceback, printable, remark_on, running
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from ..series.series import Series
 
 
-_EMBEDDING = "Embedding"
 _RUN = "Running"
 
 Input = Annotated[
@@ -54,42 +54,6 @@ Exclude = Annotated[
         help="Columns to leave out, such as notes; all others are used. In place of --columns.",
     ),
 ]  # fmt: skip
-Groups = Annotated[
-    str | None,
-    typer.Option(
-        "--groups", metavar="A,B,...", show_default=False,
-        help="Columns whose combinations tell recordings apart that stand one below the other, such as site,plot: no "
-        "state crosses a border. Say which columns hold values, too.",
-    ),
-]  # fmt: skip
-Draw = Annotated[
-    str,
-    typer.Option(
-        "--draw", metavar="rows|groups", help="Draw libraries from single rows, or from whole groups of --groups."
-    ),
-]
-Windows = Annotated[
-    str | None,
-    typer.Option(
-        "--windows", metavar="WIDTH,STEP", show_default=False,
-        help="Skill within windows of WIDTH rows, each STEP rows after the one before.",
-    ),
-]  # fmt: skip
-Skill = Annotated[
-    str,
-    typer.Option(
-        "--skill", metavar="MEASURE",
-        help="What is shown of each pair: pearson, spearman, rmse, mae or nrmse. Columns called rho hold it.",
-    ),
-]  # fmt: skip
-Regular = Annotated[
-    str | None,
-    typer.Option(
-        "--regular", metavar="insert|ignore", show_default=False,
-        help="Where times say that rows are missing or uneven, which is refused: insert puts empty rows between, "
-        "ignore takes the rows as they come.",
-    ),
-]  # fmt: skip
 TimeColumn = Annotated[
     str | None,
     typer.Option(
@@ -99,60 +63,6 @@ TimeColumn = Annotated[
 Dataset = Annotated[
     str | None, typer.Option("--dataset", metavar="NAME", help="Which array of an NPZ, HDF5 or Zarr file to read.")
 ]
-Tau = Annotated[int, typer.Option("--tau", help="Lag into the past, in steps.", rich_help_panel=_EMBEDDING)]
-Exclusion = Annotated[
-    int,
-    typer.Option(
-        "--exclusion-radius",
-        metavar="STEPS",
-        help="Neighbours up to this many steps away in time are left out; 0 leaves out the row itself.",
-        rich_help_panel=_EMBEDDING,
-    ),
-]
-Knn = Annotated[
-    int | None,
-    typer.Option("--knn", help="Neighbours (default: E + 1).", show_default=False, rich_help_panel=_EMBEDDING),
-]
-Neighbors = Annotated[
-    str,
-    typer.Option(
-        "--neighbors", metavar="SEARCH",
-        help="exact (the fastest of exhaustive, pruned, kdtree, with the same bits), auto, ivf, hnsw (may miss some).",
-        rich_help_panel=_RUN,
-    ),
-]  # fmt: skip
-Recall = Annotated[
-    float,
-    typer.Option(
-        "--recall",
-        help="Share of the true neighbours that ivf and hnsw must find; without effect on other searches.",
-        rich_help_panel=_RUN,
-    ),
-]
-EMax = Annotated[int, typer.Option("--E-max", help="Largest E that is tried.", rich_help_panel=_EMBEDDING)]
-ERule = Annotated[
-    str,
-    typer.Option(
-        "--E-rule", metavar="RULE", rich_help_panel=_EMBEDDING,
-        help="Which E is taken where it is searched: best; one-se, the smallest within a standard error of the best; "
-        "or a tolerance of rho such as 0.02.",
-    ),
-]  # fmt: skip
-Library = Annotated[
-    str | None,
-    typer.Option("--lib", metavar="A:B[,C:D]", help="Library rows, from A up to but not B, counted from 0.",
-                 show_default=False, rich_help_panel="Rows"),
-]  # fmt: skip
-Predicted = Annotated[
-    str | None,
-    typer.Option("--pred", metavar="A:B[,C:D]", help="Rows that are predicted, likewise.", show_default=False,
-                 rich_help_panel="Rows"),
-]  # fmt: skip
-Folds = Annotated[
-    int | None,
-    typer.Option("--folds", metavar="K", help="Predict K stretches of rows, each from the others; the mean skill.",
-                 show_default=False, rich_help_panel="Rows"),
-]  # fmt: skip
 Targets = Annotated[
     str | None,
     typer.Option("--targets", metavar="FILE|NAME,...", show_default=False,
@@ -180,25 +90,9 @@ Clusters = Annotated[
                  help="Of a network: colour series by cluster and put those of one together, as in HVC=n1,n2;RA=n3; "
                  "auto finds clusters from the links."),
 ]  # fmt: skip
-Join = Annotated[
-    bool,
-    typer.Option("--join", help="Compute together with all who run the same command on this folder, on any machine.",
-                 rich_help_panel=_RUN),
-]  # fmt: skip
-Part = Annotated[
-    str | None,
-    typer.Option("--part", metavar="I/N", show_default=False, rich_help_panel=_RUN,
-                 help="This is the I-th (from 1) of N that join, and begins at its share. Implies --join; by default "
-                 "as the scheduler says."),
-]  # fmt: skip
 Dtype = Annotated[
     str, typer.Option("--dtype", metavar="float32|float64", help="Arithmetic on the device.", rich_help_panel=_RUN)
 ]
-Precision = Annotated[
-    str,
-    typer.Option("--precision", metavar="full|compact", rich_help_panel=_RUN,
-                 help="compact is faster on some GPUs, and skill may change by up to 2e-5."),
-]  # fmt: skip
 _DEVICES = ("gpu", "cpu", "nvidia", "amd", "intel", "pocl", "sycl", "gpus", "all")
 
 
@@ -218,17 +112,6 @@ Device = Annotated[
         show_default=False,
         rich_help_panel=_RUN,
         autocompletion=_some_devices,
-    ),
-]
-Client = Annotated[
-    str | None,
-    typer.Option(
-        "--client",
-        metavar="ADDRESS",
-        help="Have the workers of this Dask scheduler compute, such as tcp://head:8786; each opens --device where it "
-        "runs.",
-        show_default=False,
-        rich_help_panel=_RUN,
     ),
 ]
 Progress = Annotated[
@@ -255,7 +138,6 @@ Debug = Annotated[
 # Options of the commands about cross mapping, and their words as numbers.
 
 
-_SAMPLES = "Random libraries"
 
 First = Annotated[
     str | None,
@@ -263,50 +145,6 @@ First = Annotated[
                  show_default=False),
 ]  # fmt: skip
 Second = Annotated[str | None, typer.Option("--y", metavar="Y", help="The second one.", show_default=False)]
-LibSizes = Annotated[
-    str | None,
-    typer.Option("--lib-sizes", metavar="L,L,...|A:B:STEP", rich_help_panel=_SAMPLES, show_default=False,
-                 help="Rows of random libraries: a list, or from A up to B by STEP. Default: several up to all."),
-]  # fmt: skip
-Sample = Annotated[int, typer.Option("--sample", help="Random libraries of each size.", rich_help_panel=_SAMPLES)]
-Seed = Annotated[
-    int | None,
-    typer.Option("--seed", help="Chooses what is random; the same seed gives the same result. Default: a fresh one.",
-                 show_default=False, rich_help_panel=_SAMPLES),
-]  # fmt: skip
-Interval = Annotated[
-    int, typer.Option("--Tp", help="Steps from library state to target value.", rich_help_panel="Embedding")
-]
-
-
-def parse_sizes(text: str | None) -> list[int] | None:
-    """``20,50,100`` or ``20:980:60``."""
-    if text is None:
-        return None
-    try:
-        if ":" in text:
-            first, last, step = (int(item) for item in text.split(":"))
-            if step > 0 and first <= last:
-                return list(range(first, last + 1, step))
-            raise ValueError
-        return [int(item) for item in text.split(",")]
-    except ValueError:
-        raise typer.BadParameter(
-            f"--lib-sizes {text!r}: rows such as 20,50,100, or first:last:step such as 20:980:60, are needed"
-        ) from None
-
-
-def parse_pair_E(text: str) -> str | int | list[int]:
-    """``auto``, one E, or one for x and one for y."""
-    if text.strip().lower() == "auto":
-        return "auto"
-    try:
-        dims = [int(item) for item in text.split(",")]
-    except ValueError:
-        dims = []
-    if not 1 <= len(dims) <= 2:
-        raise typer.BadParameter(f"--E {text!r}: 'auto', an integer, or one for x and one for y such as 2,3, is needed")
-    return dims[0] if len(dims) == 1 else dims
 
 
 # Options that say how a file is read, which every command has that reads one, and the reading itself.
@@ -341,16 +179,46 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a command with options for reading, where it reads a file of series.
+def option_of(row: Argument, parameter: inspect.Parameter) -> Any:
+    """The option for an argument of a function; ``parameter`` is that of the command."""
+    flag = row.flag
+    asked = typer.Option(
+        f"{flag}/--no-{flag[2:]}" if parameter.default is True else flag, help=row.help, rich_help_panel=row.panel,
+        metavar=row.metavar or row.kind.metavar,
+        show_default=parameter.default not in (None, inspect.Parameter.empty),
+    )  # fmt: skip
+    return Annotated[row.kind.cast if parameter.default is not None else row.kind.cast | None, asked]
 
-    They are looked up where the file is read, so that no command hands them on.
+
+def value_of(row: Argument, text: Any) -> Any:
+    """What the text of an option stands for. Raises typer.BadParameter."""
+    if row.kind.read is None or not isinstance(text, str):
+        return text
+    try:
+        return row.kind.read(text)
+    except ValueError:
+        raise typer.BadParameter(f"{row.flag} {text!r}: {row.kind.form} needed") from None
+
+
+def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a command that reads a file of series with all of its options.
+
+    A parameter that is annotated with Any is an argument of the function that the command calls: its row in
+    :mod:`pyedmcl.parameters` says what it is in a shell. Options for reading are looked up where the file is read, so
+    that no command hands them on.
     """
     signature = inspect.signature(command)
     if not {"input", "dataset"} <= signature.parameters.keys():
         return command
     hints = get_type_hints(command, include_extras=True)
-    own = [p.replace(annotation=hints.get(name, p.annotation)) for name, p in signature.parameters.items()]
+    word = command.__name__.replace("_", "-")
+    function = FUNCTION_OF.get(word, command.__name__)
+    known = options_of(function)
+    rows = {name: known[f"--{name.replace('_', '-')}"] for name in signature.parameters if hints[name] is Any}
+    own = [
+        p.replace(annotation=option_of(rows[name], p) if name in rows else hints[name])
+        for name, p in signature.parameters.items()
+    ]
     place = list(signature.parameters).index("dataset") + 1
     added = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
@@ -359,7 +227,8 @@ def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(**given: Any) -> Any:
-        return command(**{name: value for name, value in given.items() if name not in OPTIONS})
+        words = {name: value for name, value in given.items() if name not in OPTIONS}
+        return command(**words | {name: value_of(row, words[name]) for name, row in rows.items()})
 
     parameters = [*own[:place], *added, *own[place:]]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -428,77 +297,16 @@ def _say(series: Series, path: Path, said: dict[str, Any]) -> None:
 
 __all__ = ["load", "read"]
 
-_DIGITS = re.compile(r"\d+")
-_SHOWN = 8  # names of series in a message
-_LONGEST_RANGE = 100_000
-
-
 def parse_columns(text: str | None) -> list[str] | None:
     """The items of a comma-separated list; double quotes keep a comma within a name."""
-    if text is None:
-        return None
-    items = [item.strip() for item in next(csv.reader([text], skipinitialspace=True), [])]
-    if not items or not all(items):
-        raise typer.BadParameter(f"{text!r}: names or positions are needed, such as x,y or 0,3")
-    return items
-
-
-def parse_E(text: str) -> str | int | list[int]:
-    """``auto``, one E, or one for each series."""
-    if text.strip().lower() == "auto":
-        return "auto"
     try:
-        dimensions = [int(item) for item in text.split(",")]
+        return None if text is None else names(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r}: 'auto', one integer, or one for each series (3,4,5) is needed") from None
-    return dimensions if len(dimensions) > 1 else dimensions[0]
+        raise typer.BadParameter(f"{text!r}: names or positions are needed, such as x,y or 0,3") from None
 
 
-def parse_integers(text: str, option: str) -> list[int]:
-    """``1,3``, with ranges such as ``-3:3`` that hold both ends."""
-    numbers: list[int] = []
-    try:
-        for part in text.split(","):
-            ends = [int(end) for end in part.split(":")]
-            if len(ends) > 2 or not 0 <= ends[-1] - ends[0] < _LONGEST_RANGE:
-                raise ValueError
-            numbers += range(ends[0], ends[-1] + 1)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{option} {text!r}: integers such as 1,3 or a range such as 1:10 are needed"
-        ) from None
-    return numbers
-
-
-def parse_or_auto(text: str, option: str, least: int) -> str | int:
-    """``auto`` or an integer, which the function that gets it checks."""
-    if text.strip().lower() == "auto":
-        return "auto"
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"{option} {text!r}: 'auto' or an integer of at least {least} is needed") from None
-
-
-def parse_rule(text: str) -> str | float:
-    """A rule by which E is chosen: its name, or a tolerance."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def parse_ranges(text: str | None, option: str) -> list[tuple[int, int]] | None:
-    """``0:100,150:200`` as pairs."""
-    if text is None:
-        return None
-    try:
-        pairs = [tuple(int(end) for end in part.split(":")) for part in text.split(",")]
-    except ValueError:
-        pairs = []
-    if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise typer.BadParameter(f"{option} {text!r}: ranges of rows such as 0:100 or 0:100,150:200 are needed")
-    return [(pair[0], pair[1]) for pair in pairs]
+_DIGITS = re.compile(r"\d+")
+_SHOWN = 8  # names of series in a message
 
 
 def part_of(series: Series, *places: int) -> Series:
@@ -525,17 +333,6 @@ def parse_clusters(text: str | None) -> str | dict[str, str] | None:
             )
         label_of |= dict.fromkeys(names, label.strip())
     return label_of
-
-
-def parse_windows(text: str | None) -> tuple[int, int] | None:
-    """``300,10`` as (width, step)."""
-    if text is None:
-        return None
-    try:
-        width, step = (int(item) for item in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(f"--windows {text!r}: the width and the step, such as 300,10, are needed") from None
-    return width, step
 
 
 def beside_groups(columns: list[str] | None, groups: str | None) -> list[str] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .options import beside_groups, client_at, load, load_groups, parse_columns, parse_or_auto, part_of, shown_names
+from .options import beside_groups, client_at, load, load_groups, parse_columns, part_of, shown_names
 from .output import Talk, check_pictures, check_place, check_result, write_bytes, write_result
 
 if TYPE_CHECKING:
@@ -37,73 +37,6 @@ Together = Annotated[
         "state ('all' takes every series).", show_default=False,
     ),
 ]  # fmt: skip
-M = Annotated[int, typer.Option("--m", help="Embedding dimension: values of a state.", rich_help_panel=_STATES)]
-Tau = Annotated[int, typer.Option("--tau", help="Lag between them, in steps.", rich_help_panel=_STATES)]
-Metric = Annotated[
-    str,
-    typer.Option(
-        "--metric", metavar="NAME", help="Distance of states, such as euclidean, maximum or manhattan "
-        "(all of them: docs/recurrence.md).", rich_help_panel=_STATES,
-    ),
-]
-Theiler = Annotated[
-    str | None,
-    typer.Option(
-        "--theiler", metavar="W|auto", help="Cells |i - j| < W are left out of lines; auto: where the autocorrelation "
-        "falls below 1/e. (default: 1; of --against 0, but 1 with pyrqa)", show_default=False,
-        rich_help_panel=_STATES,
-    ),
-]
-Convention = Annotated[
-    str,
-    typer.Option(
-        "--convention", metavar="pyrqa|accrqa|recurrenceanalysis|crqa|crqa-2.1", rich_help_panel=_STATES,
-        help="Whose rules (docs/recurrence.md).",
-    ),
-]  # fmt: skip
-Threshold = Annotated[
-    str,
-    typer.Option(
-        "--threshold", metavar="fixed|corridor|recurrence_rate|neighbours", help="What --radius holds.",
-        rich_help_panel=_STATES,
-    ),
-]  # fmt: skip
-Normalize = Annotated[
-    str | None,
-    typer.Option(
-        "--normalize", metavar="zscore|range", help="Bring each series to mean 0 and deviation 1, or to 0, ..., 1.",
-        show_default=False, rich_help_panel=_STATES,
-    ),
-]  # fmt: skip
-RadiusUnit = Annotated[
-    str,
-    typer.Option(
-        "--radius-unit", metavar="data|std|range|max_distance|mean_distance", help="What --radius is a multiple of.",
-        rich_help_panel=_STATES,
-    ),
-]  # fmt: skip
-Lmin = Annotated[int, typer.Option("--lmin", help="Least diagonal line.", rich_help_panel=_STATES)]
-Vmin = Annotated[int, typer.Option("--vmin", help="Least vertical line.", rich_help_panel=_STATES)]
-Wmin = Annotated[int, typer.Option("--wmin", help="Least white vertical line.", rich_help_panel=_STATES)]
-Exact = Annotated[
-    bool,
-    typer.Option(
-        "--exact/--no-exact", help="Decide cells near the radius in float64, whatever --dtype says.",
-        rich_help_panel="Running",
-    ),
-]  # fmt: skip
-Pixels = Annotated[
-    int | None,
-    typer.Option(
-        "--pixels", min=1, help="Pixels of the longer side. (default: a cell each up to 2000)", show_default=False
-    ),
-]
-RADIUS_HELP = "In the unit of the data; by --threshold, a corridor 0.2:0.5, a rate, or a number of neighbours."
-
-
-def parse_theiler(text: str | None) -> int | str | None:
-    """The Theiler window as :func:`pyedmcl.rqa` takes it."""
-    return None if text is None else parse_or_auto(text, "--theiler", 0)
 
 
 def parse_radius(text: str, threshold: str) -> Any:
@@ -174,27 +107,21 @@ _SHOWN = ("RR", "DET", "L", "Lmax", "ENTR", "LAM", "TT", "Vmax", "TREND")
 
 def rqa(
     input: options.Input,
-    radius: Annotated[
-        str,
-        typer.Option(
-            "--radius", metavar="R[,R,...]", help=RADIUS_HELP + " Several share one pass.", show_default=False,
-            rich_help_panel="Recurrence",
-        ),
-    ],
+    radius: Any,
     column: Column = None,
     against: Against = None,
     columns: Together = None,
-    m: M = 1,
-    tau: Tau = 1,
-    metric: Metric = "euclidean",
-    theiler: Theiler = None,
-    convention: Convention = "pyrqa",
-    threshold: Threshold = "fixed",
-    normalize: Normalize = None,
-    radius_unit: RadiusUnit = "data",
-    lmin: Lmin = 2,
-    vmin: Vmin = 2,
-    wmin: Wmin = 2,
+    m: Any = 1,
+    tau: Any = 1,
+    metric: Any = "euclidean",
+    theiler: Any = None,
+    convention: Any = "pyrqa",
+    threshold: Any = "fixed",
+    normalize: Any = None,
+    radius_unit: Any = "data",
+    lmin: Any = 2,
+    vmin: Any = 2,
+    wmin: Any = 2,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -211,23 +138,20 @@ def rqa(
         Path | None,
         typer.Option("--lines", metavar="LINES.png", help="Draw the histograms of lines.", show_default=False),
     ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint", metavar="FILE", show_default=False, rich_help_panel="Running",
-            help="Keep finished rows there; the same command continues behind them. With --join, a folder.",
-        ),
-    ] = None,
-    join: options.Join = False,
-    part: options.Part = None,
-    pixels: Pixels = None,
-    regular: options.Regular = None,
+    checkpoint: Any = None,
+    join: Any = False,
+    part: Any = None,
+    pixels: Any = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    exact: Exact = True,
-    dtype: options.Dtype = "float32",
+    exact: Any = True,
+    dtype: Any = "float32",
+    embedded: Any = False,
+    tile: Any = None,
+    tune: Any = None,
     device: options.Device = None,
-    client: options.Client = None,
+    client: Any = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -244,15 +168,15 @@ def rqa(
     from ..recurrence.rqa import rqa as quantify
 
     common: dict[str, Any] = {
-        "m": m, "tau": tau, "metric": metric, "theiler": parse_theiler(theiler), "convention": convention,
+        "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention,
         "threshold": threshold,
         "regular": regular, "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact,
-        "device": device,
+        "embedded": embedded, "tune": tune, "device": device,
     }  # fmt: skip
     with client_at(client) as workers, talk.progress("counting lines") as report:
         result: Any = quantify(
-            x, y, radius=radii, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint, join=join,
-            part=part, client=workers, **common,
+            x, y, radius=radii, tile=tile, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint,
+            join=join, part=part, client=workers, **common,
         )  # fmt: skip
     results = list(result) if isinstance(radii, list) else [result]
     rows = [{"radius": one.radius, **one.to_dict()} for one in results]
@@ -322,14 +246,8 @@ _ROWS = 20  # of the table that is printed
 
 def rqa_batch(
     input: options.Input,
-    radius: Annotated[
-        str,
-        typer.Option(
-            "--radius", metavar="R[,R,...]", help=RADIUS_HELP, show_default=False,
-            rich_help_panel="Recurrence",
-        ),
-    ],
-    groups: options.Groups = None,
+    radius: Any,
+    groups: Any = None,
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     against: Annotated[
@@ -346,29 +264,25 @@ def rqa_batch(
             "(.csv, .tsv, .json), or the whole result (.edm).", show_default=False,
         ),
     ] = None,
-    m: M = 1,
-    tau: Tau = 1,
-    metric: Metric = "euclidean",
-    theiler: Theiler = None,
-    convention: Convention = "pyrqa",
-    threshold: Threshold = "fixed",
-    normalize: Normalize = None,
-    radius_unit: RadiusUnit = "data",
-    lmin: Lmin = 2,
-    vmin: Vmin = 2,
-    wmin: Wmin = 2,
-    errors: Annotated[
-        str,
-        typer.Option(
-            "--errors", metavar="nan|raise", help="Series that cannot be used: rows of NaN and a warning, or the end.",
-            rich_help_panel="Recurrence",
-        ),
-    ] = "nan",
-    regular: options.Regular = None,
+    m: Any = 1,
+    tau: Any = 1,
+    metric: Any = "euclidean",
+    theiler: Any = None,
+    convention: Any = "pyrqa",
+    threshold: Any = "fixed",
+    normalize: Any = None,
+    radius_unit: Any = "data",
+    lmin: Any = 2,
+    vmin: Any = 2,
+    wmin: Any = 2,
+    errors: Any = "nan",
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    exact: Exact = True,
-    dtype: options.Dtype = "float32",
+    exact: Any = True,
+    dtype: Any = "float32",
+    tile: Any = None,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -391,14 +305,14 @@ def rqa_batch(
     with talk.progress("counting lines") as report:
         result = pyedmcl.rqa_batch(
             series, y, groups=labels, regular=regular, m=m, tau=tau, radius=radii, metric=metric,
-            theiler=parse_theiler(theiler), lmin=lmin, vmin=vmin, wmin=wmin, convention=convention,
+            theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention,
             threshold=threshold, normalize=normalize, radius_unit=radius_unit, errors=errors, exact=exact, dtype=dtype,
-            device=device, progress=report,
+            tile=tile, tune=tune, device=device, progress=report,
         )  # fmt: skip
     table = _table(result, keys or [], series.names)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     if output is not None:
-        write_result(output, result, tuple(table), [[_rqa_batch_cell(value) for value in row.values()] for row in rows])
+        write_result(output, result, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
     _show(talk, result, table, [*(keys or []), "series", "radius_used"])
     n = len(result.x)
     talk.summary(f"{n:,} series, {len(rows):,} results, convention {convention}" + (f"; {output}" if output else ""))
@@ -433,10 +347,6 @@ def _text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _rqa_batch_cell(value: Any) -> Any:
-    return ":".join(map(repr, value)) if isinstance(value, tuple) else value
-
-
 # ``pyedmcl recurrence-plot``: the plot alone, of series of any length.
 
 
@@ -449,24 +359,18 @@ def recurrence_plot(
             help="The picture (.png, .pdf, .svg), the pixels as numbers (.npy), or the whole result (.edm).",
         ),
     ],
-    radius: Annotated[
-        str | None,
-        typer.Option(
-            "--radius", metavar="R", help=RADIUS_HELP + " Without it distances are drawn.", show_default=False,
-            rich_help_panel="Recurrence",
-        ),
-    ] = None,
+    radius: Any = None,
     column: Column = None,
     against: Against = None,
     columns: Together = None,
-    m: M = 1,
-    tau: Tau = 1,
-    metric: Metric = "euclidean",
-    convention: Convention = "pyrqa",
-    threshold: Threshold = "fixed",
-    normalize: Normalize = None,
-    radius_unit: RadiusUnit = "data",
-    pixels: Pixels = None,
+    m: Any = 1,
+    tau: Any = 1,
+    metric: Any = "euclidean",
+    convention: Any = "pyrqa",
+    threshold: Any = "fixed",
+    normalize: Any = None,
+    radius_unit: Any = "data",
+    pixels: Any = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Only the pixels, without axes; .png, and needs no matplotlib.")
     ] = False,
@@ -475,11 +379,13 @@ def recurrence_plot(
         typer.Option("--black", metavar="SHARE", help="Share of recurrent cells drawn black. (default: chosen)",
                      show_default=False),
     ] = None,
-    regular: options.Regular = None,
+    regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
-    exact: Exact = True,
-    dtype: options.Dtype = "float32",
+    exact: Any = True,
+    dtype: Any = "float32",
+    embedded: Any = False,
+    tune: Any = None,
     device: options.Device = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
@@ -499,7 +405,7 @@ def recurrence_plot(
 
     common: dict[str, Any] = {
         "m": m, "tau": tau, "metric": metric, "normalize": normalize, "pixels": pixels, "dtype": dtype,
-        "regular": regular, "device": device,
+        "regular": regular, "embedded": embedded, "tune": tune, "device": device,
     }  # fmt: skip
     with talk.progress("drawing") as report:
         if radii is None:

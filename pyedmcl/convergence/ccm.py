@@ -27,9 +27,8 @@ from ..series.regular import windows_of
 from ..series.scaling import condition
 from ..series.series import Series
 from ..states import arguments
-from ..states.arguments import check_room, check_skill, measure, operations
+from ..states.arguments import check_room, measure, operations
 from ..states.states import (
-    METHODS,
     MOST_COORDINATES,
     Direction,
     Side,
@@ -54,13 +53,12 @@ if TYPE_CHECKING:
 
 
 Mask = NDArray[np.bool_]
-DRAWS = ("rows", "groups")
 _MEMBER_BYTES = 1 << 28  # of sub-libraries that the host draws together
 
 
 def drawn_from(layout: Layout | None, draw: Any) -> NDArray[np.int64] | None:
     """Group of each row where sub-libraries are drawn from whole groups, as ``draw`` says; else None."""
-    if arguments.choice("draw", draw, DRAWS) == "rows":
+    if draw == "rows":
         return None
     if layout is None:
         raise InputError("draw='groups': groups= is needed, which says where each row belongs")
@@ -468,69 +466,86 @@ def ccm(
 
     Parameters
     ----------
-    x, y : array_like (n,) or (n, columns)
-        The two variables, equally long, time along the first axis, NaN for gaps. Of several columns each is embedded,
-        and the first is what is predicted.
+    x : array_like (n,) or (n, columns)
+        The first variable, time along the first axis, NaN for gaps. Of several columns each is embedded, and the first
+        is what is predicted.
+    y : array_like (n,) or (n, columns)
+        The second variable, as long as the first.
     E : int, (int, int) or "auto"
-        Lags of the embedding of x and of y; "auto" finds those at which each predicts itself best, the default
-        unless ``embedded``.
-    E_max, E_rule
-        For E="auto", as for :func:`pyedmcl.embed_dimension`.
+        Lags of the embedding of x and of y; "auto" finds those at which each predicts itself best. The default, unless
+        ``embedded``.
     tau : int
-        Lag, at least 1.
+        Lag between the coordinates of a state, in steps; at least 1.
     Tp : int
-        Steps from state to target; 0 or negative are allowed.
+        Steps from library row to target; 0 or negative are allowed.
     lib_sizes : int or sequence of int, optional
-        Rows of a sub-library: more than the neighbours, at most the rows there are; a dozen up to all by default.
+        Rows of a sub-library: more than the neighbours, at most the rows there are; several up to all by default.
     sample : int
-        Sub-libraries of each size.
+        Random sub-libraries of each size.
     seed : int, optional
-        Chooses them: each direction, size and sample has a random stream of its own, which depends on nothing else.
-        By default a fresh one, which the result names.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names. Each direction, size and sample has a random stream of its own, which depends on nothing else.
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself).
     knn : int, optional
         Neighbours; the number of coordinates + 1 by default. Of method "simplex".
+    E_max : int
+        Largest dimension that is tried for E="auto".
+    E_rule : "best", "one-se" or float
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
     method : {"simplex", "smap"}
-        How rows are predicted: by their nearest neighbours, or by linear fits that are weighted by nearness (one fit
-        for each row and sample; slower).
+        How rows are predicted: by their nearest neighbours, or by linear fits to all rows of the library that are
+        weighted by nearness, as :func:`pyedmcl.smap` makes them. A fit is made for each row and sample, which is
+        slower.
     theta : float
-        Localisation of method "smap".
+        Localisation of method "smap", at least 0.
     state : sequence of str or int, optional
-        Columns of ``x`` that together are one state, by name or position.
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
     embedded : bool
         The columns of x and y are the coordinates of states themselves.
     lib_range : (int, int), sequence of (int, int), or mask of bool, optional
-        Rows that may be drawn: ranges begin <= t < end, 0-based, in which lags and targets lie, too. All by default.
-    valid_lib : mask of bool (n,), optional
-        Rows that may be drawn, in addition.
-    groups : str, sequence of str, or labels (n,), optional
-        Recordings (subjects, plots, replicates) that stand one below the other: a column of x or a level of its index,
-        or a label for each row. No state and no target crosses a border between groups.
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are. Sub-libraries are drawn from these.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     draw : {"rows", "groups"}
         What sub-libraries are drawn from: single rows of all groups, or whole groups in random order until there are
         enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
         other: whole groups tell what the same number of plots or subjects would have told.
     windows : (int, int), optional
-        Width of windows that move along the rows, and rows from one to the next: skill of each window's rows by
-        themselves, with the same seed in all.
+        Width of windows that move along the rows, and rows from one to the next: the result of each window's rows by
+        themselves. All have the same seed.
     skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
         What ``rho`` holds, as for :func:`pyedmcl.xmap`. All but the first make a search for each sub-library.
     predictions : bool
-        The result also has ``predictions`` (2, n_sizes, samples, n), at the rows that are predicted, by a search for
-        each sub-library.
+        The result also has the predictions.
     neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
-        How the nearest rows of the whole library are searched, among which each sub-library's are then found; see
-        :func:`pyedmcl.knn`. Small sub-libraries and method "smap" need no such search, which the result says.
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall. It is the nearest rows of the whole library that are searched, among which each sub-library's are
+        then found.
     recall : float
-        Share of those rows, in (0, 1], that an approximate search must find.
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called within a long search as ``progress(done, total, "queries")``, with unit "states" while an index is built,
-        and with unit "predictions" within many sub-libraries.
-    dtype, device, tune
-        As for :func:`pyedmcl.knn`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -568,14 +583,8 @@ def ccm(
     >>> result.mean.shape
     (2, 3)
     """
-    Tp = arguments.integer("Tp", Tp)
-    samples = arguments.draws("sample", sample)
-    k = arguments.count("knn", knn)
     number = arguments.stream(seed)
-    search = arguments.neighbor_search(neighbors, recall)
-    arguments.reporter(progress)
-    dtype = arguments.precision(dtype)
-    method = arguments.choice("method", method, METHODS)
+    search = SearchRequest(neighbors, recall)
     thetas = check_thetas(theta)
     if len(thetas) != 1:
         raise InputError(f"theta={arguments.shown(theta)}: one number of at least 0 is needed")
@@ -590,16 +599,16 @@ def ccm(
         valid_lib=valid_lib, groups=groups,
     )  # fmt: skip
     problem = CcmProblem(
-        (), (), samples, number, Tp, both.exclusion_radius, search, dtype,
-        None if method == "simplex" else float(thetas[0]), drawn_from(both.layout, draw), check_skill(skill),
+        (), (), sample, number, Tp, both.exclusion_radius, search, dtype,
+        None if method == "simplex" else float(thetas[0]), drawn_from(both.layout, draw), skill,
         predictions,
     )  # fmt: skip
     if windows is not None:
         refused = {"lib_range": lib_range, "valid_lib": valid_lib, "groups": groups, "predictions": predictions or None}
         for name in (name for name, value in refused.items() if value is not None):
             raise InputError(f"windows={arguments.shown(windows)} cannot be used with {name}=: leave one of them out")
-        return windowed_ccm(both, windows, k, lib_sizes, problem, arguments.runner_on(device, dtype))
-    directions = both.directions(Tp, k)
+        return windowed_ccm(both, windows, knn, lib_sizes, problem, arguments.runner_on(device, dtype))
+    directions = both.directions(Tp, knn)
     sizes = library_sizes(lib_sizes, directions)
     problem = replace(problem, directions=directions, lib_sizes=sizes)
     layers = [problem.result()]
@@ -665,19 +674,66 @@ def ccm_lagged(
 
     Parameters
     ----------
+    x : array_like (n,) or (n, columns)
+        The first variable, time along the first axis, NaN for gaps. Of several columns each is embedded, and the first
+        is what is predicted.
+    y : array_like (n,) or (n, columns)
+        The second variable, as long as the first.
+    E : int, (int, int) or "auto"
+        Lags of the embedding of x and of y; "auto" finds those at which each predicts itself best.
     Tp : sequence of int
         Intervals, different ones.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
     lib_size : int, optional
-        Rows of random sub-libraries; by default all rows, of which there is only one sample.
+        Rows of sub-libraries; all rows, without drawing, by default.
     sample : int
-        Sub-libraries for each Tp, where ``lib_size`` is given.
+        Random sub-libraries of each size. Without effect unless ``lib_size`` is given.
+    seed : int, optional
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names.
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself).
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default.
+    E_max : int
+        Largest dimension that is tried for E="auto".
+    E_rule : "best", "one-se" or float
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are. Sub-libraries are drawn from these.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall. It is the nearest rows of the whole library that are searched, among which each sub-library's are
+        then found.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called as ``progress(done, total, "predictions")``; True shows a bar.
-    x, y, E, E_max, E_rule, tau, seed, exclusion_radius, knn, state, lib_range, valid_lib, groups, neighbors, recall,
-    dtype, device, tune
-        As for :func:`pyedmcl.ccm`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -708,14 +764,11 @@ def ccm_lagged(
     >>> [int(Tp) for Tp in result.Tp]
     [-2, -1, 0, 1]
     """
-    arguments.reporter(progress)
     lags = [arguments.integer("Tp", lag) for lag in arguments.several("Tp", Tp)]
     if not lags or len(set(lags)) != len(lags):
         raise InputError(f"Tp={arguments.shown(Tp)}: at least one integer is needed, and none twice")
-    samples = arguments.draws("sample", sample)
-    k, number = arguments.count("knn", knn), arguments.stream(seed)
-    search = arguments.neighbor_search(neighbors, recall)
-    dtype = arguments.precision(dtype)
+    number = arguments.stream(seed)
+    search = SearchRequest(neighbors, recall)
     x, y, groups = stated(x, y, state, groups)
     E = dimensions_of(
         x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn, groups=groups,
@@ -728,10 +781,10 @@ def ccm_lagged(
     runner = arguments.runner_on(device, dtype)
     rho, record = np.empty((2, len(lags))), Record()
     for place, lag in enumerate(lags):
-        directions = both.directions(lag, k)
+        directions = both.directions(lag, knn)
         parts: list[tuple[Sequence[Direction], tuple[int, ...], int]]
         if lib_size is not None:
-            parts = [(directions, library_sizes(lib_size, directions, "lib_size"), samples)]
+            parts = [(directions, library_sizes(lib_size, directions, "lib_size"), sample)]
         else:  # all rows: gaps may leave different numbers of them
             parts = [([d], library_sizes([int(d.library_mask.sum())], [d]), 1) for d in directions]
         for part, sizes, count in parts:

@@ -29,7 +29,7 @@ from ..search.choose import add
 from ..series.fields import grids_from
 from ..series.regular import windows_of
 from ..states import arguments
-from ..states.arguments import ERRORS, check_skill
+from ..states.arguments import ERRORS
 from ..states.rows import MapRows, rows_of
 from .ccm import drawn_from
 from .matrix_problem import CcmMatrixProblem, library_sizes, most_rows, windowed_matrix
@@ -195,52 +195,97 @@ def ccm_matrix(
     data : array_like (n_steps, n_series)
         Time along the first axis, NaN for gaps.
     lib_sizes : int or sequence of int, optional
-        Rows of a sub-library; eight up to all by default.
+        Rows of a sub-library: more than the neighbours, at most the rows there are; several up to all by default.
     sample : int
-        Sub-libraries of each pair and size; each pair, size and sample has a random stream of its own.
+        Random sub-libraries of each size. Each pair, size and sample has a random stream of its own.
     E : "auto", int or sequence of int
         Embedding dimension: **of the library**, whose states are embedded, for all or one by one. (:func:`pyedmcl.xmap`
         takes that of the target.) "auto" finds each series' own by :func:`pyedmcl.embed_dimension`.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    Tp : int
+        Steps from library row to target; 0 or negative are allowed.
     seed : int, optional
-        Chooses the sub-libraries; by default that of the result that is continued, else a fresh one, which the result
-        names. Pair (0, 1) of a seed has the sub-libraries of :func:`pyedmcl.ccm`.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names. A result that is continued has its own. Pair (0, 1) of a seed has the sub-libraries of
+        :func:`pyedmcl.ccm`.
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself).
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default. Of method "simplex".
+    method : {"simplex", "smap"}
+        How rows are predicted: by their nearest neighbours, or by linear fits to all rows of the library that are
+        weighted by nearness, as :func:`pyedmcl.smap` makes them. The sub-libraries of a seed are the same.
+    theta : float
+        Localisation of method "smap", at least 0.
+    ridge : float
+        Penalty of linear fits on the squared slopes, as solver "ridge" of :func:`pyedmcl.smap` has it; 0 for none.
+    E_max : int
+        Largest dimension that is tried for E="auto".
+    E_rule : "best", "one-se" or float
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
+    columns : str, int, or sequence of these, optional
+        Which series to take, by name or position; names with a minus before them are left out.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    draw : {"rows", "groups"}
+        What sub-libraries are drawn from: single rows of all groups, or whole groups in random order until there are
+        enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
+        other: whole groups tell what the same number of plots or subjects would have told. "groups" is of method
+        "simplex" and of Pearson's correlation.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are. Sub-libraries are drawn from these.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them. One range without holes.
+    folds : int, optional
+        Cross-validation as by :func:`pyedmcl.xmap`: skill is the mean over folds, each predicted from libraries drawn
+        from the others.
+    windows : (int, int), optional
+        Width of windows that move along the rows, and rows from one to the next: the result of each window's rows by
+        themselves. All have the same seed.
+    skill : {"pearson", "spearman"}
+        Correlation of predictions and observations, or that of their ranks, which outliers do not dominate. Ranks take
+        a search for each sub-library, some hundred times as long.
     out : path, optional
         A folder for the result, a store for each library size, written block by block; the same call continues after an
         interruption, and a call with other library sizes adds these.
     resume : bool
-        False starts the stores of these library sizes afresh.
-    join, part
-        As for :func:`pyedmcl.xmap`.
-    regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
-    neighbors, recall
-        As for :func:`pyedmcl.ccm`; a result that is continued keeps its search.
+        False starts ``out`` afresh. Stores of other library sizes stay.
+    join : bool
+        Several processes, on any machines that share the folder ``out``, compute one result: each takes blocks that
+        nobody has taken, also those of who was lost, and returns when all is done. See ``docs/scale.md``.
+    part : str, optional
+        "I/N": this process is the I-th (from 1) of N that join, and begins at its share of the blocks; it goes on with
+        what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall. A result that is continued keeps its search.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within
-        long computations also as :func:`pyedmcl.ccm` calls it.
-    lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
-        Rows that are drawn, as for :func:`pyedmcl.xmap`.
-    pred_range : (int, int), optional
-        Rows that are predicted, one range without holes; all by default.
-    folds : int, optional
-        As for :func:`pyedmcl.xmap`: skill is the mean over folds, each predicted from libraries drawn from the others.
-    windows : (int, int), optional
-        Width of windows that move along the rows, and rows from one to the next: skill of each window's rows by
-        themselves, with the same seed in all.
-    skill : {"pearson", "spearman"}
-        Correlation of predictions and observations, or that of their ranks, which outliers do not dominate. Ranks take
-        a search for each sub-library, some hundred times as long.
-    method : {"simplex", "smap"}
-        How rows are predicted: by their nearest neighbours, or by linear fits to all members that are weighted by
-        nearness. The sub-libraries of a seed are the same.
-    theta, ridge : float
-        Of method "smap": localisation, and penalty on the squared slopes, as for :func:`pyedmcl.xmap`.
-    tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, groups, dtype, device, tune
-        As for :func:`pyedmcl.xmap`.
-    draw
-        As for :func:`pyedmcl.ccm`; of method "simplex" and of Pearson's correlation.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
     client : optional
-        As for :func:`pyedmcl.xmap`.
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -280,11 +325,8 @@ def ccm_matrix(
     >>> result.at(300).shape  # row = library, column = target
     (4, 4)
     """
-    samples = arguments.draws("sample", sample)
-    arguments.reporter(progress)
     fits = single_fits(method, theta, ridge, knn)
     skill = _correlation(skill, fits)
-    out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
@@ -308,7 +350,7 @@ def ccm_matrix(
         raise InputError("draw='groups': method='simplex' with skill='pearson' is needed")
     rows = _rows(rows_of(lib_range, pred_range, folds, n, layout), pred_range)
     problem = CcmMatrixProblem(
-        **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), fits=fits, skill=skill,
+        **fields, lib_sizes=(), sample=sample, seed=arguments.stream(seed), fits=fits, skill=skill,
         group_of=group_of, **({"folds": rows} if folds is not None else {"rows": rows[0] if rows else None}),
     )  # fmt: skip
     for choice in rows:
@@ -322,7 +364,7 @@ def ccm_matrix(
     problem, matrices, record = _computed(problem, runner, out, begin, resume=resume)
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
     return CcmMatrixResult(
-        np.array(problem.lib_sizes), tuple(matrices), np.array(problem.E, int), series.names, samples, problem.seed,
+        np.array(problem.lib_sizes), tuple(matrices), np.array(problem.E, int), series.names, sample, problem.seed,
         used, *_method(problem.arguments()), series.grid,
     )  # fmt: skip
 
@@ -415,14 +457,15 @@ def _searched(stores: Mapping[int, XmapStore]) -> list[dict[str, Any]]:
     return searches
 
 
-def _correlation(skill: Any, fits: LinearFits | None) -> str:
+def _correlation(skill: str, fits: LinearFits | None) -> str:
     """The measure, of those that grow with the library."""
-    name = check_skill(skill)
-    if name in ERRORS:
-        raise InputError(f"skill={name!r}: convergence is of correlations; ccm(skill={name!r}) gives errors of a pair")
-    if name != "pearson" and fits is not None:
-        raise InputError(f"skill={name!r}: method='smap' keeps sums of its fits only; take method='simplex'")
-    return name
+    if skill in ERRORS:
+        raise InputError(
+            f"skill={skill!r}: convergence is of correlations; ccm(skill={skill!r}) gives errors of a pair"
+        )
+    if skill != "pearson" and fits is not None:
+        raise InputError(f"skill={skill!r}: method='smap' keeps sums of its fits only; take method='simplex'")
+    return skill
 
 
 def _method(named: Mapping[str, Any]) -> tuple[str, float | None, str]:

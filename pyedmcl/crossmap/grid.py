@@ -546,28 +546,79 @@ def xmap_grid(
     Parameters
     ----------
     data : array_like (n_steps, n_series)
-        As for :func:`pyedmcl.xmap`.
+        Time along the first axis, NaN for gaps.
     E, tau, Tp : int or sequence of int
         Embedding dimension of all targets, lag, and steps between library row and target. A sequence of different
         values is an axis of the result.
     theta : float or sequence of float, optional
         Predict by local linear fits with this localisation (``method="smap"`` of :func:`pyedmcl.xmap`); by nearest
         neighbours without.
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself).
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default. Of method "simplex".
     ridge : float
-        As for :func:`pyedmcl.xmap`, with theta only.
+        Penalty of linear fits on the squared slopes, as solver "ridge" of :func:`pyedmcl.smap` has it; 0 for none.
+    columns : str, int, or sequence of these, optional
+        Which series to take, by name or position; names with a minus before them are left out.
+    targets : optional
+        What is predicted, where that is not the libraries themselves: names or positions of columns of ``data``, or
+        other series over the same rows, in any of the forms of ``data``.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
     folds : int, optional
-        As for :func:`pyedmcl.xmap`, but folds are the first axis of the result; ``mean("fold")`` averages them.
-    exclusion_radius, knn, columns, targets, groups, lib_range, pred_range, precision
-        As for :func:`pyedmcl.xmap`.
+        Cross-validation as by :func:`pyedmcl.xmap`, but folds are the first axis of the result; ``mean("fold")``
+        averages them.
+    precision : {"full", "compact"}
+        "compact" looks targets up in 16 bits, which may change rho by up to 2e-5 and takes GPUs as little as half the
+        time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions
+        hardly vary or are made of few rows, and maps of data with gaps are computed in full;
+        ``provenance["precision"]`` and a warning say how many targets were. Fewer than 128 targets of one E are
+        computed in full without a warning, since 16 bits save nothing there. Linear fits predict on matrix units where
+        the device has them, which changes rho by up to 1e-5, and in full elsewhere. See ``docs/approximate.md``.
     out : path, optional
         A folder for the result, with a store for each map that :func:`pyedmcl.open_xmap` opens too. The same call
         continues after an interruption, and one with more values keeps the maps that are there.
-    resume, join, part, neighbors, recall, dtype, device, client, tune
-        As for :func:`pyedmcl.xmap`.
-    regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+    resume : bool
+        False starts ``out`` afresh.
+    join : bool
+        Several processes, on any machines that share the folder ``out``, compute one result: each takes blocks that
+        nobody has taken, also those of who was lost, and returns when all is done. See ``docs/scale.md``.
+    part : str, optional
+        "I/N": this process is the I-th (from 1) of N that join, and begins at its share of the blocks; it goes on with
+        what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")``, counting libraries of all maps.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -611,8 +662,6 @@ def xmap_grid(
     >>> flow.chosen.shape, flow.directionality().shape
     ((4, 4), (4, 4))
     """
-    arguments.reporter(progress)
-    out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     method = "simplex" if theta is None else "smap"
     values_of: dict[str, tuple[Any, ...]] = {

@@ -15,9 +15,8 @@ from ..engines.smap_maps import SmapMap, SmapMapData, whole_smap_map
 from ..errors import InputError, shown
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
 from ..series.scaling import Conditioned, Prepared, condition
-from ..states import arguments
 from ..states.rows import fewest, fewest_of_all
-from ..states.states import METHODS, MOST_COORDINATES, THETAS, check_thetas
+from ..states.states import MOST_COORDINATES, THETAS, check_thetas
 from .pairs import PairsProblem, gap_patterns, layered_map_data, row_patterns
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 
 KERNELS = ("stage", "smap_white", "smap_gram", "smap_map")
-COEFFICIENTS = ("mean",)
 
 
 @dataclass(frozen=True)
@@ -69,12 +67,10 @@ class LinearFits:
 
 def linear_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | None:
     """The fits that were asked for, checked; None for method "simplex"."""
-    method = arguments.choice("method", method, METHODS)
     best = isinstance(theta, str)
     if best and theta != "best":
         raise InputError(f"theta={shown(theta)}: a number of at least 0, several of them, or 'best' is needed")
     thetas = THETAS if best else tuple(check_thetas(theta).tolist())
-    ridge = arguments.real("ridge", ridge, "a finite number of at least 0", lambda value: 0 <= value < np.inf)
     if method == "simplex":
         return None
     if knn is not None:
@@ -101,7 +97,6 @@ def with_slopes(fits: LinearFits | None, coefficients: Any, alone: Mapping[str, 
     """
     if coefficients is None:
         return fits
-    arguments.choice("coefficients", coefficients, COEFFICIENTS)
     argument = f"coefficients={shown(coefficients)}"
     if fits is None:
         raise InputError(f"{argument}: slopes are those of linear fits; take method='smap'")

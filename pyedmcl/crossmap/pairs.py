@@ -40,33 +40,29 @@ if TYPE_CHECKING:
 # How precise the skill of maps is to be: what ``precision=`` allows, and what is said where it was not possible.
 
 
-PRECISIONS = ("full", "compact")
 
 
-def check_map_precision(precision: Any, dtype: Any, others: Mapping[str, Any]) -> str:
+def check_map_precision(precision: str, dtype: str, others: Mapping[str, Any]) -> str:
     """The precision of a map, checked.
 
     Parameters
     ----------
-    precision : object
-        What was given.
-    dtype : object
-        Number type of the map.
+    precision, dtype : str
+        Of the map.
     others : mapping
         What a map of less precision cannot have -> whether it was asked for.
     """
-    name = arguments.choice("precision", precision, PRECISIONS)
-    if name == "full":
-        return name
+    if precision == "full":
+        return precision
     reasons = [words for words, given in others.items() if given]
-    if arguments.precision(dtype) != "float32":
+    if dtype != "float32":
         reasons.append(f"dtype={shown(dtype)}")
     if reasons:
         raise InputError(
-            f"precision={shown(name)} cannot be used with {reasons[0]}: leave one of them out; less precision is "
+            f"precision={shown(precision)} cannot be used with {reasons[0]}: leave one of them out; less precision is "
             "for maps with Pearson's rho in float32"
         )
-    return name
+    return precision
 
 
 def tell_in_full(provenance: Mapping[str, Any]) -> None:
@@ -220,13 +216,11 @@ def pairs_in_groups(
     """
     _, tau = check_embedding(1, tau)
     fields = {
-        "tau": tau, "Tp": arguments.integer("Tp", Tp),
-        "exclusion_radius": arguments.exclusion(exclusion_radius),
-        "knn": arguments.count("knn", knn), "search": arguments.neighbor_search(neighbors, recall),
+        "tau": tau, "Tp": Tp,
+        "exclusion_radius": exclusion_radius,
+        "knn": knn, "search": SearchRequest(neighbors, recall),
     }  # fmt: skip
     fields["E_rule"] = DimensionRule.parse(E_rule)
-    dtype = arguments.precision(dtype)
-    E_max = arguments.integer("E_max", E_max, 1)
     rest, of = take_groups(data, groups, "data")
     series = as_series(rest, columns=columns)
     target_series = series

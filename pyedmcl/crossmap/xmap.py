@@ -26,7 +26,7 @@ from ..series.fields import grids_from
 from ..series.groups import Layout
 from ..series.regular import windows_of
 from ..states import arguments
-from ..states.arguments import ERRORS, check_room, check_skill
+from ..states.arguments import ERRORS, check_room
 from ..states.rows import MapRows, rows_of, tell_few
 from .keep import EdgeSink, Keep, KeptProblem
 from .linear_fits import LinearFits, linear_fits, theta_of, with_slopes
@@ -83,17 +83,16 @@ def check_on_device(given: Mapping[str, Any]) -> None:
             )
 
 
-def check_measure(skill: Any, predictions: bool, fits: LinearFits | None, keep: Keep | None, out: Any) -> str:
+def check_measure(skill: str, predictions: bool, fits: LinearFits | None, keep: Keep | None, out: Any) -> str:
     """The measure, checked against what else was asked for."""
-    name = check_skill(skill)
-    argument = f"skill={name!r}" if name != "pearson" else "predictions=True"
-    if (name != "pearson" or predictions) and fits is not None:
+    argument = f"skill={skill!r}" if skill != "pearson" else "predictions=True"
+    if (skill != "pearson" or predictions) and fits is not None:
         raise InputError(f"{argument}: method='smap' keeps sums of its fits only; take method='simplex'")
     if predictions and (keep is not None or out is not None):
         raise InputError("predictions=True: they are held in memory; leave out keep= and out=")
-    if name in ERRORS and keep is not None:
-        raise InputError(f"skill={name!r}: keep= takes the largest values, and the smallest errors are the best")
-    return name
+    if skill in ERRORS and keep is not None:
+        raise InputError(f"skill={skill!r}: keep= takes the largest values, and the smallest errors are the best")
+    return skill
 
 
 # From the problem of a map to its result: in memory, as a list of edges, or in a folder.
@@ -339,16 +338,16 @@ def xmap(
     data : array_like (n_steps, n_series)
         NumPy, pandas, polars, xarray or anything with ``__array__``; NaN for gaps.
     E : "auto", int or sequence of int
-        Embedding dimension: **of the target**, for all or one by one. "auto" finds each series' own by
-        :func:`embed_dimension` with ``E_max`` and Tp = 1.
+        Embedding dimension of the targets: one for all, or one each. "auto" finds each series' own by
+        :func:`pyedmcl.embed_dimension` with ``E_max``, ``E_rule`` and Tp = 1.
     tau : int
-        Lag, at least 1.
+        Lag between the coordinates of a state, in steps; at least 1.
     Tp : int
-        Steps between library row and target; 0 or negative are allowed.
+        Steps from library row to target; 0 or negative are allowed.
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself).
     knn : int, optional
-        Neighbours; E + 1 by default. Of method "simplex".
+        Neighbours; the number of coordinates + 1 by default. Of method "simplex".
     method : {"simplex", "smap"}
         How rows are predicted: by their nearest neighbours, or by linear fits to all rows of the library that are
         weighted by nearness, as :func:`pyedmcl.smap` makes them.
@@ -357,42 +356,43 @@ def xmap(
         :func:`pyedmcl.predict_nonlinear` and keeps the largest rho of each pair, with its theta: rho is then somewhat
         too high, since it was chosen by its own value. Only a single number may be stored with ``out``.
     ridge : float
-        Penalty of method "smap" on the squared slopes, as solver "ridge" of :func:`pyedmcl.smap` has it; 0 for none.
+        Penalty of linear fits on the squared slopes, as solver "ridge" of :func:`pyedmcl.smap` has it; 0 for none.
     coefficients : "mean", optional
         With method "smap" and a single theta the result also has ``coefficients`` (n_libraries, n_targets, largest E):
         the slope of the target on each lag of the library, averaged over the fits around all rows that are predicted.
         Held in memory.
     E_max : int
-        Largest dimension for E = "auto".
+        Largest dimension that is tried for E="auto".
     E_rule : "best", "one-se" or float
-        Which dimension E="auto" takes, as for :func:`pyedmcl.embed_dimension`.
-    columns : optional
-        Which series to take, by name or position.
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
+    columns : str, int, or sequence of these, optional
+        Which series to take, by name or position; names with a minus before them are left out.
     targets : optional
         What is predicted, where that is not the libraries themselves: names or positions of columns of ``data``, or
         other series over the same rows, in any of the forms of ``data``. The map is then (n_libraries, n_targets), and
         costs a search for each library and a lookup for each pair. Series without names are called y0, y1, and so on.
     groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where the times of the rows (an index of dates or numbers, a coordinate, a time column) say that
-        rows are missing, doubled, unsorted or at uneven steps. By default that is refused. "insert" puts rows of NaN
-        where rows of regular times are missing: ranges and masks of rows are moved along, and rows of the result are
-        those of the longer table. "ignore" takes the rows as they come. Data without times are never refused, nor dates
-        whose index has a frequency (``frame.index.freq``).
-    lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
-        Rows of the library, 0-based and half-open; lags and targets of a row lie inside its own range. E = "auto" is
-        found from all rows.
-    pred_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
-        Rows that are predicted; their lags may lie before them.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are. E="auto" is found from all rows.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
     folds : int, optional
         Cross-validation: this many equal stretches of rows are predicted, each from all others that are farther away
         than the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds. With ``groups`` of equal
         length, as many folds as groups leave out one group after the other.
     windows : (int, int), optional
-        Width of windows that move along the rows, and rows from one to the next: a map for each window, as this
-        function gives it for those rows alone, with E="auto" found anew in each. Windows of plain rho share uploads
-        and searches; ``method="smap"``, ``skill`` and ``folds`` (of each window) take a search for each.
+        Width of windows that move along the rows, and rows from one to the next: the result of each window's rows by
+        themselves. E="auto" is found anew in each. Windows of plain rho share uploads and searches; ``method="smap"``,
+        ``skill`` and ``folds`` (of each window) take a search for each.
     skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
         What ``rho`` holds for each pair: Pearson's correlation of prediction and observation; that of their ranks,
         which outliers do not dominate; root mean square or mean absolute error; or the former over the standard
@@ -405,9 +405,8 @@ def xmap(
         time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions
         hardly vary or are made of few rows, and maps of data with gaps are computed in full;
         ``provenance["precision"]`` and a warning say how many targets were. Fewer than 128 targets of one E are
-        in full without a warning, since 16 bits save nothing there. With ``method="smap"`` predictions are made on
-        matrix units where the device has them, which changes rho by up to 1e-5, and in full elsewhere. See
-        ``docs/approximate.md``.
+        computed in full without a warning, since 16 bits save nothing there. Linear fits predict on matrix units where
+        the device has them, which changes rho by up to 1e-5, and in full elsewhere. See ``docs/approximate.md``.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but
@@ -426,17 +425,27 @@ def xmap(
     part : str, optional
         "I/N": this process is the I-th (from 1) of N that join, and begins at its share of the blocks; it goes on with
         what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
-    neighbors, recall
-        How neighbours are searched; as for :func:`pyedmcl.knn`.
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within long
-        searches with unit "queries" or "states" (an index is built).
-    dtype, device, tune
-        As for :func:`pyedmcl.knn`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
     client : optional
         Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
         ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
         where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -493,7 +502,6 @@ def xmap(
     >>> link_auc(result.rho, network.links) > 0.7
     True
     """
-    arguments.reporter(progress)
     check_place(out)
     on_device = out if is_array(out) else None
     out = None if on_device is not None else arguments.folder("out", out)

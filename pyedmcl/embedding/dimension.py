@@ -572,34 +572,55 @@ def embed_dimension(
     target : array_like (n_steps,), optional
         Series that each of x predicts; itself by default.
     E_max : int
-        Largest dimension tried, at least 1.
+        Largest dimension that is tried, at least 1.
     E_rule : "best", "one-se" or float
-        Which E is taken: that of the highest rho; the smallest whose rho is at most one standard error below it, from
-        the spread of skill over eight parts of the rows; or the smallest within a tolerance of it. "one-se" is not
-        available with ``target`` or chosen rows.
-    tau, Tp : int
-        Lag (at least 1) and steps ahead.
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
+        "one-se" is not available with ``target`` or chosen rows.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    Tp : int
+        Steps ahead; 0 or negative are allowed.
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself).
     knn : int, optional
-        Neighbours; E + 1 by default.
-    lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
-        Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`; they may be disjoint. Of a
-        range each E uses the rows that have E lags.
+        Neighbours; the number of coordinates + 1 by default.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are. Of a range each E uses the rows that have E lags.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
     valid_lib : mask of bool (n_steps,), optional
-        Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
     groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
-    neighbors, recall
-        How neighbours are searched; as for :func:`pyedmcl.knn`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")``, and within long searches with unit "queries" or "states".
-    dtype, device, tune
-        As for :func:`pyedmcl.knn`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
     client : optional
-        As for :func:`pyedmcl.xmap`.
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -636,13 +657,7 @@ def embed_dimension(
     (4,)
     """
     _, tau = check_embedding(1, tau)
-    E_max = arguments.integer("E_max", E_max, 1)
-    Tp = arguments.integer("Tp", Tp)
-    radius = arguments.exclusion(exclusion_radius)
-    k = arguments.count("knn", knn)
-    search, rule = arguments.neighbor_search(neighbors, recall), DimensionRule.parse(E_rule)
-    dtype = arguments.precision(dtype)
-    arguments.reporter(progress)
+    search, rule = SearchRequest(neighbors, recall), DimensionRule.parse(E_rule)
     rest, of = take_groups(x, groups, "x")
     series = as_series(rest, what="x")
     require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x", name="E_max")
@@ -657,16 +672,18 @@ def embed_dimension(
                 "pred_range and valid_lib, or give a tolerance such as E_rule=0.02"
             )
         options = PredictionOptions(
-            None, tau, Tp, k, radius, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
+            None, tau, Tp, knn, exclusion_radius, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
             groups=of,
         )
         problem = EmbedDimensionRowsProblem(Prepared(series, dtype), E_max, target, options, search)
         problem.check()
     else:
         if of is not None:
-            layout = of.layout(E=E_max, tau=tau, Tp=[Tp], exclusion_radius=radius)
-            series, radius = layout.series(series, "x"), layout.exclusion_radius
-        problem = EmbedDimensionProblem(Prepared(series, dtype), E_max, tau, Tp, radius, k, search, parts=rule.parts)
+            layout = of.layout(E=E_max, tau=tau, Tp=[Tp], exclusion_radius=exclusion_radius)
+            series, exclusion_radius = layout.series(series, "x"), layout.exclusion_radius
+        problem = EmbedDimensionProblem(
+            Prepared(series, dtype), E_max, tau, Tp, exclusion_radius, knn, search, parts=rule.parts
+        )
     runner = arguments.runner_on(device, dtype, client)
     rho = np.empty((series.n_series, E_max))
     layers = [rho, np.empty((series.n_series, E_max, rule.parts))][: 2 if rule.parts else 1]

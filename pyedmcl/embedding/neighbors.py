@@ -98,14 +98,20 @@ def embed(
     ----------
     data : array_like (n_steps,) or (n_steps, n_series)
         Time along the first axis, NaN for gaps.
-    E, tau : int
-        Lags of each series, and steps between them; at least 1.
-    columns : optional
-        Which series to take, by name or position.
+    E : int
+        Lags of each series, at least 1.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    columns : str, int, or sequence of these, optional
+        Which series to take, by name or position; names with a minus before them are left out.
     groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: the first rows of each have no lags.
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. The first rows of each have no lags.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
 
     Returns
     -------
@@ -367,8 +373,10 @@ def knn(
     ----------
     x : array_like (n,)
         The library: one series, time along the first axis, NaN for gaps.
-    E, tau : int
-        Embedding dimension and lag, at least 1.
+    E : int
+        Embedding dimension, at least 1.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
     k : int, optional
         Neighbours per row; E + 1 by default.
     Tp : int
@@ -377,11 +385,15 @@ def knn(
         Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``query``.
     query : array_like (m,), optional
         Another series whose rows are looked up in ``x``.
-    groups : str, sequence of str, or labels (n,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: no state crosses a border, and
-        neighbours come from all of them. Of equal distances the row of the earlier group comes first.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Of equal distances the row of the
+        earlier group comes first.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
         How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
         "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
@@ -390,8 +402,8 @@ def knn(
     recall : float
         Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called within a long search as ``progress(done, total, "queries")``, and with unit "states" while an index is
-        built.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
     dtype : {"float32", "float64"}
         What the device computes in.
     out : (array, array), optional
@@ -399,7 +411,7 @@ def knn(
         in memory of SYCL. The result has them, and nothing of it is copied to the host until it is looked at; see
         ``docs/pipeline.md``. Not with ``groups``.
     device : str, optional
-        Which device; see ``pyedmcl devices``. Functions that make many results take several, too: "gpus", or a list.
+        Which device; see ``pyedmcl devices``.
     tune : {"never", "cached", "auto", "force"}, optional
         Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
         default.
@@ -440,12 +452,8 @@ def knn(
     True
     """
     E, tau = check_embedding(E, tau)
-    count = arguments.count("k", k) or E + 1
-    Tp = arguments.integer("Tp", Tp)
-    radius = arguments.exclusion(exclusion_radius)
-    search = arguments.neighbor_search(neighbors, recall)
-    arguments.reporter(progress)
-    dtype = arguments.precision(dtype)
+    count = k or E + 1
+    search = SearchRequest(neighbors, recall)
     x, of = take_groups(x, groups, "x")
     library = arguments.one_series(x, "x")
     series_require_rows(library, E=E, tau=tau, Tp=Tp, k=1, what="x")
@@ -456,9 +464,9 @@ def knn(
     if of is not None:
         if query is not None:
             raise InputError("groups= with query=: states of one recording are looked up; call once for each query")
-        layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=radius)
-        library, radius = layout.series(library, "x"), layout.exclusion_radius
-    problem = KnnProblem(library, other, E, tau, Tp, count, radius, search, dtype)
+        layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=exclusion_radius)
+        library, exclusion_radius = layout.series(library, "x"), layout.exclusion_radius
+    problem = KnnProblem(library, other, E, tau, Tp, count, exclusion_radius, search, dtype)
     if out is not None:
         return _on_device(problem, out, layout is not None, device)
     runner = arguments.runner_on(device, dtype)
@@ -686,9 +694,9 @@ def false_neighbors(
     x : array_like (n_steps,) or (n_steps, n_series)
         Time along the first axis, NaN for gaps.
     E_max : int
-        Largest dimension tried, at least 1.
+        Largest dimension that is tried, at least 1.
     tau : int
-        Lag, at least 1.
+        Lag between the coordinates of a state, in steps; at least 1.
     ratio : float
         False where the further coordinate, x[t - E tau], differs by more than ``ratio`` times the distance in E
         coordinates.
@@ -698,15 +706,34 @@ def false_neighbors(
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself).
     groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
-    neighbors, recall
-        How neighbours are searched; as for :func:`pyedmcl.knn`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")``.
-    dtype, device, client, tune
-        As for :func:`pyedmcl.embed_dimension`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -738,25 +765,23 @@ def false_neighbors(
     (4, 5)
     """
     _, tau = check_embedding(1, tau)
-    E_max = arguments.integer("E_max", E_max, 1)
     positive = "a positive number"
     ratio, size = (
         real(name, value, positive, lambda number: number > 0) for name, value in (("ratio", ratio), ("size", size))
     )
-    radius = arguments.exclusion(exclusion_radius)
-    search = arguments.neighbor_search(neighbors, recall)
-    dtype = arguments.precision(dtype)
-    arguments.reporter(progress)
+    search = SearchRequest(neighbors, recall)
     rest, of = take_groups(x, groups, "x")
     series = as_series(rest, what="x")
     series_require_rows(series, E=E_max + 1, tau=tau, Tp=0, k=1, what="x")
     if series.constant:
         warn(f"constant series, whose states all are neighbours: {some(series.constant)}", ConstantSeriesWarning)
     if of is not None:
-        layout = of.layout(E=E_max + 1, tau=tau, Tp=[0], exclusion_radius=radius)
-        series, radius = layout.series(series, "x"), layout.exclusion_radius
+        layout = of.layout(E=E_max + 1, tau=tau, Tp=[0], exclusion_radius=exclusion_radius)
+        series, exclusion_radius = layout.series(series, "x"), layout.exclusion_radius
     behind = build_series(series.values[tau:], series.names)
-    problem = FalseNeighborsProblem(Prepared(behind, dtype), series.values, E_max, tau, radius, ratio, size, search)
+    problem = FalseNeighborsProblem(
+        Prepared(behind, dtype), series.values, E_max, tau, exclusion_radius, ratio, size, search
+    )
     runner = arguments.runner_on(device, dtype, client)
     share = np.empty((series.n_series, E_max))
     record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [share]))

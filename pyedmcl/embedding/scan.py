@@ -254,17 +254,36 @@ def embedding_scan(
         Rows with |t - j| up to this are no neighbours (0: the row itself). With tau > 1, rows that are near in time are
         near in state: take some (E - 1) tau to compare lags.
     knn : int, optional
-        Neighbours; E + 1 by default.
+        Neighbours; the number of coordinates + 1 by default.
     groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
-    neighbors, recall
-        How neighbours are searched; as for :func:`pyedmcl.knn`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")``, where a series counts once for each lag and step ahead.
-    dtype, device, client, tune
-        As for :func:`pyedmcl.embed_dimension`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -300,20 +319,16 @@ def embedding_scan(
     ['E', 'rho', 'tau']
     """
     dims, lags, steps = (_values(*each) for each in (("E", E, 1), ("tau", tau, 1), ("Tp", Tp, None)))
-    radius = arguments.exclusion(exclusion_radius)
-    k = arguments.count("knn", knn)
-    search = arguments.neighbor_search(neighbors, recall)
-    dtype = arguments.precision(dtype)
-    arguments.reporter(progress)
+    search = SearchRequest(neighbors, recall)
     rest, of = take_groups(x, groups, "x")
     series = as_series(rest, what="x")
     for ahead in steps:
         require_rows(series, E=max(dims), tau=max(lags), Tp=ahead, k=1, what="x")
     tell_constant(x=series)
     if of is not None:
-        layout = of.layout(E=max(dims), tau=max(lags), Tp=steps, exclusion_radius=radius)
-        series, radius = layout.series(series, "x"), layout.exclusion_radius
-    problem = EmbeddingScanProblem(Prepared(series, dtype), max(dims), lags, steps, radius, k, search)
+        layout = of.layout(E=max(dims), tau=max(lags), Tp=steps, exclusion_radius=exclusion_radius)
+        series, exclusion_radius = layout.series(series, "x"), layout.exclusion_radius
+    problem = EmbeddingScanProblem(Prepared(series, dtype), max(dims), lags, steps, exclusion_radius, knn, search)
     runner = arguments.runner_on(device, dtype, client)
     rho = room("tau", (problem.total, max(dims)))
     record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [rho]))

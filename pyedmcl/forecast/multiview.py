@@ -216,12 +216,14 @@ def multiview(
         The series that is predicted, by name or position.
     D : int, optional
         Coordinates of a view; the number of series by default.
-    E, tau : int
-        Lags of each series to choose from, and steps between them.
+    E : int
+        Lags of each series, at least 1.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
     Tp : int
         Steps ahead; 0 or negative are allowed.
     knn : int, optional
-        Neighbours; D + 1 by default.
+        Neighbours; the number of coordinates + 1 by default.
     n_views : int, optional
         How many are averaged; by default the square root of the number of views, rounded down.
     exclusion_radius : int
@@ -230,18 +232,35 @@ def multiview(
         No view holds the target itself.
     columns : sequence of str or int, optional
         Series that views are made of, by name or position; all by default.
-    lib_range, pred_range, valid_lib
-        Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
     groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "queries")``; True shows a bar.
-    dtype, device, tune
-        As for :func:`pyedmcl.knn`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
     client : optional
-        As for :func:`pyedmcl.xmap`.
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -274,11 +293,7 @@ def multiview(
     >>> result.rho > 0.5
     True
     """
-    scores.reporter(progress)
     E, tau = check_embedding(E, tau)
-    Tp = scores.integer("Tp", Tp)
-    radius = scores.exclusion(exclusion_radius)
-    dtype = scores.precision(dtype)
     data, of = take_groups(data, groups, "data")
     series = as_series(data)
     if isinstance(target, bool) or not isinstance(target, (str, int, np.integer)):
@@ -290,20 +305,20 @@ def multiview(
     require_rows(series, E=E, tau=tau, Tp=Tp, k=1)
     tell_scales(series.part(*used), "data")
     names = [f"{series.names[c]}(t-{e * tau})" for c in used for e in range(E)]
-    dims = len(used) if D is None else scores.integer("D", D, 1)
+    dims = len(used) if D is None else D
     n_best = _check_views(dims, E, len(used), n_views)
     tell_constant(data=series.part(target_column))
     times, layout = series.time, None
     if of is not None:
-        layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=radius)
-        series, radius = layout.series(series), layout.exclusion_radius
+        layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=exclusion_radius)
+        series, exclusion_radius = layout.series(series), layout.exclusion_radius
         lib_range, valid_lib, pred_range = (
             ranges.in_layout(name, given, layout)
             for name, given in (("lib_range", lib_range), ("valid_lib", valid_lib), ("pred_range", pred_range))
         )
     n, first = series.n_steps, (E - 1) * tau
     target_values = series.values[:, target_column].astype(np.float64)
-    k = scores.count("knn", knn) or dims + 1
+    k = knn or dims + 1
     library_mask = ranges.mask_of_library(n, E=E, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
     drawn = np.ones(n, bool) if library_mask is None else library_mask
     training = np.flatnonzero(drawn & (np.arange(n) >= first))
@@ -312,7 +327,7 @@ def multiview(
     states = embed(condition_together(series.values[:, used], dtype), E, tau)
     views = tuple(itertools.combinations(range(len(names)), dims))
     runner = scores.runner_on(device, dtype, client)
-    ranking = ViewsProblem(states, target_values, views, k, Tp, radius, library_mask, dtype, training)
+    ranking = ViewsProblem(states, target_values, views, k, Tp, exclusion_radius, library_mask, dtype, training)
     best, view_rho = _best_views(ranking, n_best, runner)
     predicted = best.result()
     record = runner.run(best, ArraySink(best.blocks(runner.devices), [predicted]))
@@ -343,7 +358,7 @@ def _check_views(dims: int, E: int, n_series: int, n_views: Any) -> int:
             f"D={dims}, E={E}: {coordinates} coordinates give more than {_MOST_VIEWS:,} views; take a smaller D or E, "
             "or fewer columns"
         )
-    n_best = max(math.isqrt(n_tried), 1) if n_views is None else scores.integer("n_views", n_views, 1)
+    n_best = max(math.isqrt(n_tried), 1) if n_views is None else n_views
     if n_best > n_tried:
         raise InputError(f"n_views={n_best}: there are {n_tried} views")
     return n_best

@@ -28,7 +28,7 @@ from ..series.regular import Windows, require_same_rows, windows_of
 from ..series.scaling import condition
 from ..series.series import Series, as_series, check_embedding, name_of, time_of
 from ..states import arguments
-from ..states.arguments import PredictionOptions, check_skill, measure, operations
+from ..states.arguments import PredictionOptions, measure, operations
 from ..states.rows import library_of, observed_at, sides_of
 from ..states.states import condition_together, embed, future
 
@@ -119,8 +119,8 @@ def prepare(
         )
     else:
         lags, tau = check_embedding(E, options.tau)
-    Tp = arguments.integer("Tp", options.Tp)
-    k = arguments.count("knn", options.knn) or lags * series.n_series + 1
+    Tp = options.Tp
+    k = options.knn or lags * series.n_series + 1
     sides = sides_of(series, groups, pred, target, options, lags=lags, tau=tau, Tp=Tp, quiet=quiet)
     library = sides.library.values
     if not gaps_only:
@@ -701,8 +701,10 @@ def simplex(
     target : array_like (n,), optional
         Series of the library's length whose values are predicted; ``lib`` by default, needed where that has several
         columns.
-    E, tau : int
-        Embedding dimension and lag, at least 1.
+    E : int, optional
+        Embedding dimension, at least 1; with ``embedded`` the number of columns.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
     Tp : int
         Steps ahead; 0 or negative are allowed.
     knn : int, optional
@@ -713,20 +715,24 @@ def simplex(
         Columns of ``lib`` that together are one state, by name or position; of ``pred`` too, where it is a table.
     embedded : bool
         The columns of ``lib`` are the coordinates themselves; E is then their number.
-    lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
-        Rows of the library and rows that are predicted: ranges begin <= t < end, 0-based. Lags and targets of a library
-        row lie inside its own range. A mask's rows are taken as they are.
-    valid_lib : mask of bool (n,), optional
-        Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
-    groups : str, sequence of str, or labels (n,), optional
-        Recordings (subjects, plots, replicates) that stand one below the other: a column of ``lib`` or a level of its
-        index, or a label for each row. No state and no target crosses a border between groups. Predictions
-        are of each row with all its lags, group by group. With ``pred``, that is in groups where it has that column
-        or level.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Predictions are of each row with all
+        its lags, group by group. With ``pred``, that is in groups where it has that column or level.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     windows : (int, int), optional
-        Width of windows that move along the rows, and rows from one to the next: a projection of each window's rows by
+        Width of windows that move along the rows, and rows from one to the next: the result of each window's rows by
         themselves. A window without a neighbour has NaN. For a library that predicts itself, in its whole length.
     skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
         Which measure the result has as ``skill``, beside its rho, mae and rmse; see :func:`pyedmcl.xmap`.
@@ -734,13 +740,23 @@ def simplex(
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
         library. For a single series with Tp = 1. ``interval()`` of the result says how far such paths go astray; for
         that, each state of the series is continued as well.
-    neighbors, recall
-        How neighbours are searched; as for :func:`pyedmcl.knn`.
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional
-        Called within a long search as ``progress(done, total, "queries")``, and with unit "states" while an index is
-        built.
-    dtype, device, tune
-        As for :func:`pyedmcl.knn`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -775,25 +791,22 @@ def simplex(
     >>> len(result.predicted) == 400 - 2
     True
     """
-    measured = check_skill(skill)
-    steps = arguments.integer("generate_steps", generate_steps, 0, most=arguments.MOST_GENERATED)
-    search = arguments.neighbor_search(neighbors, recall)
-    arguments.reporter(progress)
-    dtype = arguments.precision(dtype)
+    measured = skill
+    search = SearchRequest(neighbors, recall)
     options = PredictionOptions(
         E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, groups, state
     )
     if windows is not None:
         refused = {"pred": pred, "lib_range": lib_range, "pred_range": pred_range, "valid_lib": valid_lib,
-                 "groups": groups, "generate_steps": steps or None}  # fmt: skip
+                 "groups": groups, "generate_steps": generate_steps or None}  # fmt: skip
         for name in (name for name, value in refused.items() if value is not None):
             raise InputError(f"windows={arguments.shown(windows)} cannot be used with {name}=: leave one of them out")
         runner = arguments.runner_on(device, dtype)
         return windowed_forecast(lib, target, options, windows, measured, dtype, search, runner)
     projection = prepare(lib, pred, target, options)
-    if steps:
-        check_generation(projection, target is not None, options, steps)
-    problem = SimplexProblem((projection,), dtype, search, steps)
+    if generate_steps:
+        check_generation(projection, target is not None, options, generate_steps)
+    problem = SimplexProblem((projection,), dtype, search, generate_steps)
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)
     (((projection, forecast),),) = sink.results()

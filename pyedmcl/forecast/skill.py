@@ -17,7 +17,7 @@ from ..results.result import Result
 from ..search.choose import SearchRequest
 from ..states import arguments
 from ..states.arguments import PredictionOptions
-from ..states.states import THETAS, check_knn, check_thetas
+from ..states.states import THETAS, check_thetas
 from ..states.states import prepare as regression_prepare
 from .simplex import SimplexProblem, prepare
 from .smap import NonlinearResult, SmapProblem, skill, solver_of, warn_of_few
@@ -105,7 +105,6 @@ def skill_over(
     dtype, device
         As for :func:`pyedmcl.simplex`.
     """
-    dtype = arguments.precision(dtype)
     changes: list[dict[str, Any]] = [{parameter: value} for value in values]
     projections = tuple(
         prepare(*data, replace(options, **change), quiet=place > 0) for place, change in enumerate(changes)
@@ -152,15 +151,53 @@ def predict_interval(
 
     Parameters
     ----------
+    lib : array_like (n,) or (n, columns)
+        The library series, time along the first axis, NaN for gaps. Of several columns each is embedded.
+    pred : array_like (m,) or (m, columns), optional
+        Another series to predict; by default ``lib`` itself, leaving each row out of its own neighbours.
+    target : array_like (n,), optional
+        Series of the library's length whose values are predicted; ``lib`` by default, needed where that has several
+        columns.
     Tp : int or sequence of int
         Steps ahead; 0 or negative are allowed.
+    E : int, optional
+        Embedding dimension, at least 1; with ``embedded`` the number of columns.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default.
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``pred``.
+    state : sequence of str or int, optional
+        Columns of ``lib`` that together are one state, by name or position; of ``pred`` too, where it is a table.
+    embedded : bool
+        The columns of ``lib`` are the coordinates themselves; E is then their number.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Predictions are of each row with all
+        its lags, group by group. With ``pred``, that is in groups where it has that column or level.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "queries")``; True shows a bar.
-    lib, pred, target, E, tau, knn, exclusion_radius, state, embedded, lib_range, pred_range, valid_lib, groups, dtype,
-    device, tune
-        As for :func:`pyedmcl.simplex`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -192,7 +229,6 @@ def predict_interval(
     >>> bool(result.rho[0] > result.rho[2])  # chaos: skill falls with Tp
     True
     """
-    arguments.reporter(progress)
     options = PredictionOptions(
         E, tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,
         pred_range=pred_range, valid_lib=valid_lib, groups=groups, state=state,
@@ -236,15 +272,50 @@ def predict_exclusion_radius(
 
     Parameters
     ----------
+    lib : array_like (n,) or (n, columns)
+        The library series, time along the first axis, NaN for gaps. Of several columns each is embedded.
+    target : array_like (n,), optional
+        Series of the library's length whose values are predicted; ``lib`` by default, needed where that has several
+        columns.
     exclusion_radius : int or sequence of int
         Rows with |t - j| up to this are no neighbours.
+    E : int, optional
+        Embedding dimension, at least 1; with ``embedded`` the number of columns.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    Tp : int
+        Steps ahead; 0 or negative are allowed.
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default.
+    state : sequence of str or int, optional
+        Columns of ``lib`` that together are one state, by name or position; of ``pred`` too, where it is a table.
+    embedded : bool
+        The columns of ``lib`` are the coordinates themselves; E is then their number.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "queries")``; True shows a bar.
-    lib, target, E, tau, Tp, knn, state, embedded, lib_range, pred_range, valid_lib, groups, dtype,
-    device, tune
-        As for :func:`pyedmcl.simplex`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -274,7 +345,6 @@ def predict_exclusion_radius(
     >>> pyedmcl.predict_exclusion_radius(x, exclusion_radius=[0, 5], E=2).rho.shape
     (2,)
     """
-    arguments.reporter(progress)
     options = PredictionOptions(
         E, tau, Tp, knn, embedded=embedded, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
         groups=groups, state=state,
@@ -320,15 +390,61 @@ def predict_nonlinear(
 
     Parameters
     ----------
+    lib : array_like (n,) or (n, columns)
+        The library series, time along the first axis, NaN for gaps. Of several columns each is embedded.
+    pred : array_like (m,) or (m, columns), optional
+        Another series to predict; by default ``lib`` itself, leaving each row out of its own neighbours.
+    target : array_like (n,), optional
+        Series of the library's length whose values are predicted; ``lib`` by default, needed where that has several
+        columns.
+    E : int, optional
+        Embedding dimension, at least 1; with ``embedded`` the number of columns.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    Tp : int
+        Steps ahead; 0 or negative are allowed.
     theta : sequence of float
         Localisations, each at least 0.
+    knn : int, optional
+        Only the ``knn`` nearest library rows enter a fit; all by default.
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``pred``.
+    solver : "svd", "ridge", "lasso", "elasticnet" or a scikit-learn estimator
+        "svd" is least squares, of least norm where the fit is not unique. "ridge" adds alpha |c|^2. Both are computed
+        on the device. The others are fitted row by row on the host, with W^2 as sample weights where the estimator
+        takes them, else on columns and target multiplied by W.
+    alpha : float
+        Penalty of "ridge", and ``alpha`` of scikit-learn's Lasso and ElasticNet; above 0.
+    state : sequence of str or int, optional
+        Columns of ``lib`` that together are one state, by name or position; of ``pred`` too, where it is a table.
+    embedded : bool
+        The columns of ``lib`` are the coordinates themselves; E is then their number.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Predictions are of each row with all
+        its lags, group by group. With ``pred``, that is in groups where it has that column or level.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "predictions")``; True shows a bar.
-    lib, pred, target, E, tau, Tp, knn, exclusion_radius, solver, alpha, state, embedded, lib_range, pred_range,
-    valid_lib, groups, dtype, device, tune
-        As for :func:`pyedmcl.smap`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in. Normal equations are float64 in either case.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -365,10 +481,8 @@ def predict_nonlinear(
     >>> bool(result.rho[2] > result.rho[0])  # local fits are better: the map is nonlinear
     True
     """
-    arguments.reporter(progress)
     thetas = check_thetas(theta)
-    neighbours = check_knn(knn)
-    dtype = arguments.precision(dtype)
+    neighbours = knn
     chosen = solver_of(solver, alpha)
     options = PredictionOptions(
         E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,

@@ -26,7 +26,7 @@ from ..series.series import name_of, time_of
 from ..states import arguments
 from ..states.arguments import PredictionOptions
 from ..states.rows import fewest
-from ..states.states import Regression, check_knn, check_thetas, prepare
+from ..states.states import Regression, check_thetas, prepare
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -557,11 +557,14 @@ def smap(
     lib : array_like (n,) or (n, columns)
         The library series, time along the first axis, NaN for gaps. Of several columns each is embedded.
     pred : array_like (m,) or (m, columns), optional
-        Other series to predict; by default ``lib`` itself, leaving each row out of its own fit.
+        Another series to predict; by default ``lib`` itself, leaving each row out of its own neighbours.
     target : array_like (n,), optional
-        The series whose values are predicted; ``lib`` by default, needed where that has several columns.
-    E, tau : int
-        Embedding dimension and lag, at least 1.
+        Series of the library's length whose values are predicted; ``lib`` by default, needed where that has several
+        columns.
+    E : int, optional
+        Embedding dimension, at least 1; with ``embedded`` the number of columns.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
     Tp : int
         Steps ahead; 0 or negative are allowed.
     theta : float or sequence of float
@@ -569,7 +572,7 @@ def smap(
     knn : int, optional
         Only the ``knn`` nearest library rows enter a fit; all by default.
     exclusion_radius : int
-        Library rows with |t - j| up to this are left out (0: the row itself). Without effect with ``pred``.
+        Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``pred``.
     solver : "svd", "ridge", "lasso", "elasticnet" or a scikit-learn estimator
         "svd" is least squares, of least norm where the fit is not unique. "ridge" adds alpha |c|^2. Both are computed
         on the device. The others are fitted row by row on the host, with W^2 as sample weights where the estimator
@@ -580,29 +583,37 @@ def smap(
         Columns of ``lib`` that together are one state, by name or position; of ``pred`` too, where it is a table.
     embedded : bool
         The columns of ``lib`` are the coordinates themselves; E is then their number.
-    lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
-        Rows of the library and rows that are predicted: ranges begin <= t < end, 0-based. Lags and targets of a library
-        row lie inside its own range. A mask's rows are taken as they are.
-    valid_lib : mask of bool (n,), optional
-        Library rows that may be used, in addition to ``lib_range``.
-    groups : str, sequence of str, or labels (n,), optional
-        Recordings (subjects, plots, replicates) that stand one below the other: a column of ``lib`` or a level of its
-        index, or a label for each row. No state and no target crosses a border between groups. Predictions
-        are of each row with all its lags, group by group. With ``pred``, that is in groups where it has that column
-        or level.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are.
+    pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows that are predicted, in the same form; their lags may lie before them.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Predictions are of each row with all
+        its lags, group by group. With ``pred``, that is in groups where it has that column or level.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     generate_steps : int
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
         library. For a single series with Tp = 1.
     singular_values : bool
         Also return those of each weighted fit (costs more than the fits).
-    dtype : {"float32", "float64"}
-        What distances and weights are computed in. Normal equations are float64 in either case.
     progress : callable or True, optional
-        Called as ``progress(done, total, "predictions")``; True shows a bar.
-    device, tune
-        As for :func:`pyedmcl.knn`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in. Normal equations are float64 in either case.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -643,22 +654,19 @@ def smap(
     >>> float(result.rho) > 0.8
     True
     """
-    arguments.reporter(progress)
     thetas = check_thetas(theta)
-    neighbours = check_knn(knn)
-    steps = arguments.integer("generate_steps", generate_steps, 0, most=arguments.MOST_GENERATED)
-    dtype = arguments.precision(dtype)
+    neighbours = knn
     chosen = solver_of(solver, alpha)
     options = PredictionOptions(
         E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,
         valid_lib=valid_lib, groups=groups, state=state,
     )  # fmt: skip
     regression = prepare(lib, pred, target, options)
-    if steps:
-        check_generation(regression, chosen.estimator is not None, embedded, target is not None, steps)
+    if generate_steps:
+        check_generation(regression, chosen.estimator is not None, embedded, target is not None, generate_steps)
     if chosen.name == "svd":
         warn_of_few(regression, neighbours)
-    problem = SmapProblem(regression, thetas, neighbours, chosen, dtype, singular_values, steps)
+    problem = SmapProblem(regression, thetas, neighbours, chosen, dtype, singular_values, generate_steps)
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)
     ((regression, fits),) = sink.results()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import flags_checked, precision
+from ..arguments import precision
 from ..call import recorded as call_recorded
 from ..device.info import DeviceKey, device_key
 from ..device.memory import host_refusal, memory_share
@@ -29,6 +29,7 @@ from ..errors import DeviceMemoryError, InputError, Interrupted, LaunchError, sh
 from ..kernels import spec
 from ..launch.progress import report_progress, reporting
 from ..launch.staging import DeviceRows
+from ..parameters import checked
 from ..series.regular import SETTLE, regular_times
 from ..tuning.parameters import expect, keeping, tunable
 from ..tuning.parameters import record as recorded
@@ -719,16 +720,15 @@ class DeviceSink(ArraySink):
 
 
 def public_function(function: Callable[P, R]) -> Callable[P, R]:
-    """Give the keywords ``progress``, ``tune`` and ``regular`` of a public function their meaning; check flags.
+    """Check the arguments of a public function, and give ``progress``, ``tune`` and ``regular`` their meaning.
 
-    What loops within report goes to ``progress``, see :func:`pyedmcl.launch.progress.reporting`. ``tune`` says which
-    parameters kernels take, and a device that refuses what it was given gets less, see
-    :func:`pyedmcl.tuning.parameters.tunable`: so the function must be one that can be called again. What it is
-    called with
-    is kept for provenance, see :mod:`pyedmcl.call`. What ``regular`` says of times is done before it begins, see
-    :mod:`pyedmcl.series.regular`.
+    Arguments are checked by their rows in :mod:`pyedmcl.parameters`. What loops within report goes to ``progress``,
+    see :func:`pyedmcl.launch.progress.reporting`. ``tune`` says which parameters kernels take, and a device that
+    refuses what it was given gets less, see :func:`pyedmcl.tuning.parameters.tunable`: so the function must be one that
+    can be called again. What it is called with is kept for provenance, see :mod:`pyedmcl.call`. What ``regular`` says
+    of times is done before it begins, see :mod:`pyedmcl.series.regular`.
     """
-    called = flags_checked(tunable(reporting(call_recorded(regular_times(function)))))
+    called = checked(tunable(reporting(call_recorded(regular_times(function)))))
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..convergence.ccm import DRAWS, KERNELS, drawn_from
+from ..convergence.ccm import KERNELS, drawn_from
 from ..crossmap.pairs import LaggedMapProblem, PairPredictionsProblem, pairs_in_groups, with_dimensions
 from ..device.select import DeviceNames
 from ..errors import warn
@@ -27,9 +27,8 @@ from ..series.scaling import Prepared
 from ..series.series import Series, as_series
 from ..states import arguments
 from ..surrogates.makers import parts_of
-from ..surrogates.surrogate import Seasons, check_method, seasons_of, tell_lost
+from ..surrogates.surrogate import Seasons, seasons_of, tell_lost
 from .legs import (
-    SEASONS,
     Legs,
     LegsOfNetwork,
     check_size,
@@ -101,6 +100,8 @@ def causal_network(
         Embedding dimension of each series; its states are what estimates the others. "auto" takes that of the best
         self-prediction, at least 2. Of smooth series (see ``exclusion_radius``) a state spans at least twice the rows
         after which they have forgotten their values (E tau of them), as far as ``E_max`` allows.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
     lags : sequence of int or None
         Steps from the states of the effect to the cause (Tp) at which skill is compared; None switches the leg off.
     latest : int, optional
@@ -113,12 +114,21 @@ def causal_network(
         The only lag that is tested where ``lags`` is None.
     surrogate : str or None
         Method of :func:`pyedmcl.surrogate`; None switches the leg off.
-    n, rate, budget
-        As for :func:`pyedmcl.xmap_significance`; ``rate`` is also the level of the test of convergence.
+    n : "auto" or int
+        Surrogates of each target. The smallest p-value is 1 / (n + 1): with many pairs, many surrogates are needed.
+        "auto" draws them in rounds, and only where it is open whether a pair is significant at the false discovery rate
+        ``rate``, until all are decided (but for a chance of 0.001 each) or the ``budget`` is spent.
+    rate : float
+        False discovery rate at which n="auto" decides; in (0, 1). Also the level of the test of convergence.
+    budget : int
+        For n="auto": surrogates of a pair, as a mean over all pairs. What pairs that are soon decided leave goes to the
+        others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
     convergence : bool
         Whether skill must grow with the library.
-    lib_sizes, sample
-        As for :func:`pyedmcl.ccm_matrix`.
+    lib_sizes : int or sequence of int, optional
+        Rows of a sub-library: more than the neighbours, at most the rows there are; several up to all by default.
+    sample : int
+        Random sub-libraries of each size.
     partial : bool
         Whether links that others may explain are told from direct ones, by partial cross mapping.
     partial_surrogates : int, optional
@@ -130,38 +140,67 @@ def causal_network(
         Whether a link that another series explains, or whose order is not clear, is still direct where the cause
         improves forecasts of the effect, beside the effect's own states and its other causes.
     seed : int, optional
-        Chooses surrogates and sub-libraries; by default a fresh one, which the result names.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names.
     season : {"remove", "keep"}
         What is done with a cycle that at least half of the series share, and two at least, and of which there are 10 or
         more: it is removed from these before anything else, or left to the surrogates. A common season is a driver that
         is known.
     period : float, optional
-        Rows of that cycle, which is looked for by default; also for surrogates.
+        Rows of a cycle, 12.42 as well as 12, for the surrogates "seasonal" and "auto"; looked for by default, and for
+        "seasonal" a warning says what was found. It is also the cycle that ``season`` removes.
     recurrence : float
-        As for :func:`pyedmcl.surrogate`.
-    groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings (subjects, plots, replicates) that stand one below the other, as for :func:`pyedmcl.xmap`: no state
-        and no lag crosses a border, each recording has surrogates of its own rows, and a season of its own is removed
-        from each.
-    regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
-    draw : {"rows", "groups"}
-        What the libraries of the test of convergence are drawn from, as for :func:`pyedmcl.ccm`.
-    out : path, optional
-        Folder in which every finished part of every leg is kept, and at last the result, which
-        :func:`pyedmcl.open_result` opens. The same call continues there, whatever ended it; one
-        with other data or arguments is refused. Without ``seed``, that of the folder is taken.
-    join, part
-        Several processes, on one machine or more, that share the folder ``out`` compute one network; as for
-        :func:`pyedmcl.xmap`.
-    progress : callable or True, optional
-        Called as ``progress(done, total, unit)`` with units "dimensions", "lags", "series" and "predictions".
+        Share of pairs of states that count as recurrent in the surrogates "twin"; in (0, 1).
     exclusion_radius : "auto" or int
         Rows that are as near in time or nearer are no neighbours (Theiler 1986). "auto" takes 0, and where the series
         are smooth (half of them have a lag-1 autocorrelation above 0.5) the rows after which they have forgotten
         their values: the lag at which the median of their autocorrelations is below 1 / e.
-    tau, knn, E_max, E_rule, columns, dtype, device, client, tune
-        As for :func:`pyedmcl.xmap`.
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default.
+    E_max : int
+        Largest dimension that is tried for E="auto".
+    E_rule : "best", "one-se" or float
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
+    columns : str, int, or sequence of these, optional
+        Which series to take, by name or position; names with a minus before them are left out.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Each has surrogates of its own rows,
+        and a season of its own is removed.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    draw : {"rows", "groups"}
+        What sub-libraries are drawn from: single rows of all groups, or whole groups in random order until there are
+        enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
+        other: whole groups tell what the same number of plots or subjects would have told.
+    out : path, optional
+        Folder in which every finished part of every leg is kept, and at last the result, which
+        :func:`pyedmcl.open_result` opens. The same call continues there, whatever ended it; one
+        with other data or arguments is refused. Without ``seed``, that of the folder is taken.
+    join : bool
+        Several processes, on any machines that share the folder ``out``, compute one result: each takes blocks that
+        nobody has taken, also those of who was lost, and returns when all is done. See ``docs/scale.md``.
+    part : str, optional
+        "I/N": this process is the I-th (from 1) of N that join, and begins at its share of the blocks; it goes on with
+        what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
+    progress : callable or True, optional
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -212,17 +251,16 @@ def causal_network(
     >>> found.verdict.shape  # row = effect, column = cause
     (4, 4)
     """
-    where: Path | None = arguments.folder("out", out)
+    where = None if out is None else Path(out)
     begin = begin_of(join, part, where, "out")
     number = None if seed is None and where is not None else arguments.stream(seed)
     legs = Legs(
-        None if surrogate is None else check_method(surrogate, "surrogate"), arguments.surrogates(n),
-        arguments.share("rate", rate), arguments.draws("budget", budget), bool(convergence),
-        arguments.draws("sample", sample), lags_asked(lags), 0, bool(partial), bool(forecast),
-        partial_surrogates_asked(partial_surrogates, surrogate, bool(partial)), number or 0, period, recurrence,
-        arguments.choice("season", season, SEASONS), arguments.choice("draw", draw, DRAWS),
+        surrogate, arguments.surrogates(n),
+        rate, budget, convergence,
+        sample, lags_asked(lags), 0, partial, forecast,
+        partial_surrogates_asked(partial_surrogates, surrogate, partial), number or 0, period, recurrence,
+        season, draw,
     )  # fmt: skip
-    arguments.reporter(progress)
     radius = radius_asked(exclusion_radius)
     rest, of = take_groups(data, groups, "data")
     table = as_series(rest, columns=columns)

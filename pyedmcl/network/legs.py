@@ -373,7 +373,6 @@ def p_of_forecasts(
 # What a causal network tests and how, as the user asked for it.
 
 
-SEASONS = ("remove", "keep")
 _SHORTEST = 30
 _SMOOTH = 0.5  # lag-1 autocorrelation
 _FORGOTTEN, _LONGEST_MEMORY = np.exp(-1), 100
@@ -413,7 +412,7 @@ def latest_asked(latest: Any, lags: Sequence[int], memory: int) -> int:
 
     Where lags end at 0, none is later than the 0 of smooth series, and -1 is taken as elsewhere.
     """
-    limit = (0 if memory else -1) if latest is None else arguments.integer("latest", latest)
+    limit = (0 if memory else -1) if latest is None else latest
     if latest is None and lags and limit == 0 and max(lags) == 0 > min(lags):
         limit = -1
         warn(
@@ -427,24 +426,19 @@ def latest_asked(latest: Any, lags: Sequence[int], memory: int) -> int:
     return limit
 
 
-def partial_surrogates_asked(n: Any, surrogate: str | None, partial: bool) -> int:
+def partial_surrogates_asked(n: int | None, surrogate: str | None, partial: bool) -> int:
     """Surrogates of a link for the test of what is left without another series; 0 for no test."""
     if n is None:
         return 0
-    count = arguments.draws("partial_surrogates", n)
     if surrogate is None or not partial:
         off = "surrogate=None" if surrogate is None else "partial=False"
-        raise InputError(f"partial_surrogates={count}: with {off} there is nothing that they could test; leave it out")
-    return count
+        raise InputError(f"partial_surrogates={n}: with {off} there is nothing that they could test; leave it out")
+    return n
 
 
 def radius_asked(radius: Any) -> int | None:
     """The exclusion radius; None for "auto"."""
-    if isinstance(radius, str) and radius == "auto":
-        return None
-    if isinstance(radius, str):
-        raise InputError(f"exclusion_radius={arguments.shown(radius)}: 'auto' or an integer of at least 0 is needed")
-    return arguments.exclusion(radius)
+    return None if radius == "auto" else radius
 
 
 def longest_memory(series: Series, groups: Groups | None) -> int:

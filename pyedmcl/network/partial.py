@@ -26,7 +26,7 @@ from ..states.arguments import pearson
 from ..states.states import standardised
 from ..statistics import FIRST, SequentialTests, counts, p_values, tell_reach
 from ..surrogates.makers import Maker, draw
-from ..surrogates.surrogate import AnyChoice, SeriesMakers, check_method, choices_of, maker, tell_lost
+from ..surrogates.surrogate import AnyChoice, SeriesMakers, choices_of, maker, tell_lost
 
 # Partial cross mapping: what is left of a cross-map skill without what passes through other series.
 #
@@ -362,24 +362,58 @@ def partial_ccm(
         What the link may pass through.
     E : "auto", int or sequence of int
         Lags of the embedding: for all, or one each for x, y and each of ``given``. "auto" finds each variable's own.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
     Tp : int
-        Steps from states to what is estimated. Where effects follow after some steps, -1 or less suits better than 0.
-    surrogate, period, recurrence
-        As for :func:`pyedmcl.ccm_significance`; a warning says what "seasonal" finds without a period, and
-        what is made of gaps.
+        Steps from library row to target; 0 or negative are allowed. Where effects follow after some steps, -1 or less
+        suits better than 0.
+    surrogate : str
+        Method of :func:`pyedmcl.surrogate`. "auto" keeps what each series suggests, such as seasons that several share
+        and slow change; where "phase" and others lose that, a warning says so.
     n : int, "auto" or None
         Surrogates of each cause; None for no test. "auto" draws as many as it takes to decide both directions at the
         false discovery rate ``rate``; see :func:`pyedmcl.xmap_significance`.
-    rate, budget
-        Of n="auto", as for :func:`pyedmcl.xmap_significance`.
+    rate : float
+        False discovery rate at which n="auto" decides; in (0, 1).
+    budget : int
+        For n="auto": surrogates of a pair, as a mean over all pairs. What pairs that are soon decided leave goes to the
+        others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
     seed : int, optional
-        Chooses the surrogates; by default a fresh one, which the result names.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names.
+    period : float, optional
+        Rows of a cycle, 12.42 as well as 12, for the surrogates "seasonal" and "auto"; looked for by default, and for
+        "seasonal" a warning says what was found.
+    recurrence : float
+        Share of pairs of states that count as recurrent in the surrogates "twin"; in (0, 1).
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself).
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default.
+    E_max : int
+        Largest dimension that is tried for E="auto".
+    E_rule : "best", "one-se" or float
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "predictions")`` and, while E is searched, with unit "dimensions".
-    tau, exclusion_radius, knn, E_max, E_rule, dtype, device, client, tune
-        As for :func:`pyedmcl.xmap`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -420,10 +454,7 @@ def partial_ccm(
     """
     series = _together(x, y, given)
     count = None if n is None else arguments.surrogates(n)
-    limit, most = arguments.share("rate", rate), arguments.draws("budget", budget)
     number = arguments.stream(seed)
-    check_method(surrogate, "surrogate")
-    arguments.reporter(progress)
     fields = pairs_arguments(
         series, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
         columns=None, dtype=dtype
@@ -435,10 +466,10 @@ def partial_ccm(
     dims = np.array(problem.E, int)
     makers = {} if count is None else _makers(series, dims, surrogate, period, problem.tau, recurrence)
     draws = {cause: _Draws(make, number, cause, series.n_steps) for cause, make in makers.items()}
-    skills, tests, record = _tested(problem, dims, draws, runner, count, limit, most)
+    skills, tests, record = _tested(problem, dims, draws, runner, count, rate, budget)
     p_value = p_values(tests.reached, tests.n)
     if draws:
-        tell_reach(p_value, tests.drawn, limit)
+        tell_reach(p_value, tests.drawn, rate)
     names = series.names
     return PartialCcm(
         cause=(names[0], names[1]), effect=(names[1], names[0]), given=names[2:], rho=skills.rho[:, 0],

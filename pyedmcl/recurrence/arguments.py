@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import arguments
-from ..arguments import choice, precision, reporter
+from ..arguments import precision, reporter
 from ..errors import InputError, RecurrenceWarning, shown, warn
+from ..parameters import THRESHOLDS
 from ..series.scaling import exponents
 
 # The distance metrics, a row each. Whatever depends on the metric is derived from this table.
@@ -198,8 +199,6 @@ def convention_named(name: object) -> Convention:
 
 Doubles = NDArray[np.float64]
 
-NORMALIZATIONS = ("zscore", "range")
-UNITS = ("data", "std", "range", "max_distance", "mean_distance")
 SEARCHED = ("max_distance", "mean_distance")  # units that follow from all distances
 _SCALED = ("fixed", "corridor")  # thresholds whose numbers are radii
 
@@ -213,14 +212,8 @@ class Spread(NamedTuple):
     high: Doubles
 
 
-def normalization_named(value: object) -> str | None:
-    """``normalize`` if it is known."""
-    return None if value is None else choice("normalize", value, NORMALIZATIONS)
-
-
-def unit_named(value: object, threshold: str) -> str:
-    """``radius_unit`` if it is known, and if the threshold has a radius that it can scale."""
-    unit = choice("radius_unit", value, UNITS)
+def unit_named(unit: str, threshold: str) -> str:
+    """``radius_unit`` if the threshold has a radius that it can scale."""
     if unit != "data" and threshold not in _SCALED:
         raise InputError(
             f"radius_unit={unit!r} scales a radius, and threshold={threshold!r} has none; leave it out, or choose "
@@ -301,11 +294,10 @@ def scaled(radii: list[Any], length: float, name: str = "radius") -> list[Any]:
 
 
 __all__ = [
-    "THRESHOLDS", "correlation_time", "integer", "minimum", "only_alone", "precision", "radii_of", "reporter",
+    "correlation_time", "integer", "minimum", "only_alone", "precision", "radii_of", "reporter",
     "threshold_named", "window",
 ]  # fmt: skip
 
-THRESHOLDS = ("fixed", "corridor", "recurrence_rate", "neighbours")
 # What other packages, and other spellings, call them; the same number of neighbours goes by three names.
 _ALIASES = {
     "neighbors": "neighbours", "fan": "neighbours", "fixed_amount_of_neighbours": "neighbours",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import boolean, choice, column_names, integer, several, some
+from ..arguments import boolean, column_names, several, some
 from ..call import noticed
 from ..errors import InputError, ReadingWarning, RecurrenceWarning, need, shown, warn
 from ..jobs.runner import ListSink, public_function
@@ -133,22 +133,21 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
             f"{what}: a list of series, a DataFrame, or an array of one to three dimensions is needed, not "
             f"{shown(data) if values.ndim == 0 else f'shape {values.shape}'}"
         )
-    time = integer("axis", axis)
-    if not -values.ndim <= time < values.ndim:
-        raise InputError(f"axis={time}: {what} has {values.ndim} axes")
+    if not -values.ndim <= axis < values.ndim:
+        raise InputError(f"axis={axis}: {what} has {values.ndim} axes")
     try:
-        values = np.moveaxis(numeric_column(values.reshape(-1)).reshape(values.shape), time, -1)
+        values = np.moveaxis(numeric_column(values.reshape(-1)).reshape(values.shape), axis, -1)
     except NotNumericError as reason:
         raise InputError(f"{what} {reason}. Only numbers can be used") from None
     shape = values.shape[:-1]
     if values.ndim == 2 and shape[0] > values.shape[-1] and not isinstance(data, Series):
         warn(
             f"{what}: there are more series ({shape[0]:,}) than values of each ({values.shape[-1]:,}). Time runs along "
-            f"axis {time % values.ndim}: if it runs along the other one, say axis={1 - time % 2}",
+            f"axis {axis % values.ndim}: if it runs along the other one, say axis={1 - axis % 2}",
             ReadingWarning,
         )
     places = list(itertools.product(*map(range, shape)))
-    others = [at for at in range(values.ndim) if at != time % values.ndim]
+    others = [at for at in range(values.ndim) if at != axis % values.ndim]
     names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]
     columns = {name: tuple(place[at] if place else 0 for place in places) for at, name in enumerate(names)}
     table = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
@@ -421,27 +420,81 @@ def rqa_batch(
         other, such as ["subject", "channel"]; or a label for each row of a frame or an array. Each group of each column
         is a series, and no state crosses a border.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     columns : sequence of str, optional
         Columns of a frame that hold values; by default all that are not in ``groups``.
     axis : int
         Of an array: the axis of time. 0 as everywhere here; -1 for epochs x channels x time.
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a point, in steps; at least 1.
     radius : float or sequence
-        As for :func:`pyedmcl.rqa`; a sequence gives a row for each. An array (n_series, n_radii), of corridors
-        (n_series, n_radii, 2), holds radii of each series' own.
+        By ``threshold``: a radius in the unit of the data; a pair (inner, outer); a recurrence rate in (0, 1); a number
+        of neighbours. A sequence gives a table with a result for each; radii share one pass. An array (n_series,
+        n_radii), of corridors (n_series, n_radii, 2), holds radii of each series' own.
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
+    theiler : "auto" or int, optional
+        Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
+        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. By default 1 for one series; for cross
+        recurrence 0, but 1 with convention "pyrqa", which a warning tells. "auto" is the lag at which the
+        autocorrelation of the series falls below 1/e, as smooth series need, and 0 for cross recurrence. Convention
+        "accrqa" has no window: 0 and 1 are the same there.
+    lmin : int
+        Least length of a diagonal line; can be changed on the result.
+    vmin : int
+        Least length of a vertical line; can be changed on the result.
+    wmin : int
+        Least length of a white vertical line; can be changed on the result.
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
+        Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+        "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate.
     threshold : {"fixed", "corridor", "recurrence_rate", "neighbours"}
-        As for :func:`pyedmcl.rqa`. Radii for a rate are found series by series, and with "neighbours" each series is a
-        launch of its own.
-    normalize, radius_unit
-        As for :func:`pyedmcl.rqa`, of each series by itself.
+        What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
+        which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
+        outside the Theiler window (outside the main diagonal for theiler = 0), and more only where distances tie. Radii
+        for a rate are found series by series, and with "neighbours" each series is a launch of its own.
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0.
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
+        What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
+        largest, or the mean, distance of two points. All are those of the values that are compared, hence after
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only. Each series has its own.
+    embedded : bool
+        Each series holds points: its columns are the coordinates themselves.
     errors : {"nan", "raise"}
         What is done with series that cannot be used: too short or infinite ones, or constant ones where the radius is
         in standard deviations. Their rows are NaN, and a warning says why; or the call is refused, as it always is
         where none can be used.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    exact : bool
+        Cells too close to the radius for ``dtype`` are decided in float64: the counts are those of float64 arithmetic,
+        the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
+    tile : int, optional
+        Edge of the parts the matrix is divided into; changes speed and memory, never the counts.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")``.
-    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, client, tune
-        As for :func:`pyedmcl.rqa`. Several devices, or workers, share the series.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``. Several share the series.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``. What a radius is found by (thresholds "recurrence_rate" and "neighbours",
+        unit "max_distance") is searched by this process.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -481,8 +534,7 @@ def rqa_batch(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
-    arguments.reporter(progress, "series")
-    refuse = choice("errors", errors, ("nan", "raise")) == "raise"
+    refuse = errors == "raise"
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     first = labelled(series, "series", groups=groups, columns=columns, axis=axis)
     second = None

@@ -329,22 +329,70 @@ def recurrence_plot(
 
     Parameters
     ----------
-    x, y, m, tau, radius, metric, threshold, normalize, radius_unit, state, embedded, dtype, exact, device, tune
-        As for :func:`pyedmcl.rqa`, with one radius; ``out`` takes one device. The cells are those that it counts.
-    theiler : int or "auto", optional
+    x : array_like (n,) or (n, d)
+        A series; d series, whose values at one time are one state; or, with ``embedded``, n points of d coordinates.
+        NaN marks gaps: a point that touches one recurs with no point and belongs to no cell.
+    y : array_like, optional
+        A second series, of another length perhaps: cross recurrence of the points of x and y. The plot has x along its
+        horizontal axis, so that vertical lines stay at one point of x (of y with convention "recurrenceanalysis").
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a point, in steps; at least 1.
+    radius : float or sequence
+        One radius: by ``threshold`` in the unit of the data, a pair (inner, outer), a recurrence rate in (0, 1), or a
+        number of neighbours. The cells that recur are those that :func:`pyedmcl.rqa` counts.
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
+    theiler : "auto" or int, optional
         Only for what a threshold by rate or by neighbours is chosen from; all cells are drawn.
-    convention : str
-        Whether a distance equal to the radius recurs (not with "pyrqa").
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
+        Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+        "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate. Here only
+        whether a distance equal to the radius recurs (not with "pyrqa").
+    threshold : {"fixed", "corridor", "recurrence_rate", "neighbours"}
+        What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
+        which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
+        outside the Theiler window (outside the main diagonal for theiler = 0), and more only where distances tie.
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0.
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
+        What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
+        largest, or the mean, distance of two points. All are those of the values that are compared, hence after
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only.
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
+    embedded : bool
+        ``x`` (and ``y``) hold points: the columns are the coordinates themselves.
     pixels : int or (int, int), optional
         Pixels of the longer side, or of (y, x). By default a cell each up to 2,000 points, else 2,000. Never more than
         points.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    exact : bool
+        Cells too close to the radius for ``dtype`` are decided in float64: the counts are those of float64 arithmetic,
+        the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "rows")``.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
     out : array, optional
         An array on the device for the counts (pixel rows, pixel columns) of int64: of PyOpenCL, or in memory of SYCL.
         The result has it, and is not copied to the host until it is looked at; see ``docs/pipeline.md``.
+    device : str, optional
+        Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -383,7 +431,6 @@ def recurrence_plot(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
-    arguments.reporter(progress, "rows")
     radii, several = arguments.radii_of(
         radius, threshold, strict=options.convention.strict, unit=options.radius_unit
     )
@@ -441,11 +488,47 @@ def distance_plot(
 
     Parameters
     ----------
-    x, y, m, tau, metric, normalize, state, embedded, pixels, dtype, regular, progress, device, tune
-        As for :func:`pyedmcl.recurrence_plot`.
+    x : array_like (n,) or (n, d)
+        A series; d series, whose values at one time are one state; or, with ``embedded``, n points of d coordinates.
+        NaN marks gaps: a point that touches one recurs with no point and belongs to no cell.
+    y : array_like, optional
+        A second series, of another length perhaps: cross recurrence of the points of x and y. The plot has x along its
+        horizontal axis, so that vertical lines stay at one point of x (of y with convention "recurrenceanalysis").
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a point, in steps; at least 1.
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0.
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
+    embedded : bool
+        ``x`` (and ``y``) hold points: the columns are the coordinates themselves.
+    pixels : int or (int, int), optional
+        Pixels of the longer side, or of (y, x). By default a cell each up to 2,000 points, else 2,000. Never more than
+        points.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    progress : callable or True, optional
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
     out : array, optional
         An array on the device for the means (pixel rows, pixel columns) of float64, as for that function; the device
         needs double precision.
+    device : str, optional
+        Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -478,7 +561,6 @@ def distance_plot(
     options = rqa.options_of(
         convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
     )
-    arguments.reporter(progress, "rows")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     rows, columns = _sides(x, y, embedding, options)
     problem: RqaProblem = rqa.problem_of(rows, None if y is None else columns, options, theiler=0)

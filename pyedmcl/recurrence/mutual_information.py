@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import MOST_STEPS, choice, integer, reporter, several, some
+from ..arguments import MOST_STEPS, integer, several, some
 from ..device.select import open_devices
 from ..errors import InputError, RecurrenceWarning, pandas_for, shown, warn
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
@@ -27,7 +27,6 @@ from .thresholds import Ranks
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-METHODS = ("binned", "kraskov")
 _EULER = 0.57721566490153286
 _LAGS = 50  # that are tried where none are asked for, as far as the series allows
 _SCATTER = 1.4826 / math.sqrt(6)  # from the median magnitude of second differences to a standard deviation
@@ -146,11 +145,22 @@ def mutual_information(
     k : int
         Neighbours of each pair; more give less noise and more bias.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")``.
-    device, client, tune
-        As for :func:`pyedmcl.rqa`. "binned" is computed by this processor.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``. "binned" is computed by this processor.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -181,10 +191,6 @@ def mutual_information(
     >>> pyedmcl.mutual_information(x, lags=40).values.shape
     (40,)
     """
-    method = choice("method", method, METHODS)
-    bins = integer("bins", bins, 2, most=1 << 12)
-    k = integer("k", k, 1)
-    reporter(progress, "series")
     series = as_series(x, what="x")
     chosen = _lags(lags, series.n_steps)
     least = max(chosen) + (k + 2 if method == "kraskov" else 2)

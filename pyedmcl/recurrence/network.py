@@ -357,21 +357,57 @@ def recurrence_network(
 
     Parameters
     ----------
-    x, m, tau, metric, normalize, radius_unit, state, embedded, regular, dtype, device, tune
-        As for :func:`pyedmcl.rqa`.
+    x : array_like (n,) or (n, d)
+        A series; d series, whose values at one time are one state; or, with ``embedded``, n points of d coordinates.
+        NaN marks gaps: a point that touches one recurs with no point and belongs to no cell.
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a point, in steps; at least 1.
     radius : float
         A radius, or with ``threshold="recurrence_rate"`` the share of linked pairs (the density).
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
     theiler : int or "auto", optional
         Points less than max(theiler, 1) apart in time are not linked; "auto" as for :func:`pyedmcl.rqa`.
     threshold : {"fixed", "recurrence_rate"}
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0.
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
+        What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
+        largest, or the mean, distance of two points. All are those of the values that are compared, hence after
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only.
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
+    embedded : bool
+        ``x`` (and ``y``) hold points: the columns are the coordinates themselves.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    dtype : {"float32", "float64"}
+        What the device computes in.
     exact : bool
-        Links are those of float64 arithmetic; else series and radius are rounded to ``dtype``.
+        Cells too close to the radius for ``dtype`` are decided in float64: the counts are those of float64 arithmetic,
+        the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
     strict : bool
         Linked where d < radius; else where d <= radius.
     links : bool
         Keep the links themselves, 8 bytes each, for ``edges()``, networkx and files of graphs.
     progress : callable or True, optional
-        Called as ``progress(done, total, "points")``.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    device : str, optional
+        Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -411,7 +447,6 @@ def recurrence_network(
     )  # fmt: skip
     if threshold not in ("fixed", "recurrence_rate"):
         raise InputError(f"threshold={threshold!r}: links go both ways; choose 'fixed' or 'recurrence_rate'")
-    arguments.reporter(progress, "points")
     radii, several = arguments.radii_of(radius, threshold, strict=strict, unit=options.radius_unit)
     if several:
         raise InputError(f"radius={shown(radius)}: a network has one radius; call once for each")

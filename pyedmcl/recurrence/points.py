@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import MOST_STEPS, integer, several
+from ..arguments import MOST_STEPS, several
 from ..errors import InputError, shown
 from ..series.scaling import exponent_of, largest
 from ..series.series import as_series, tell_scales, tell_state
-from .arguments import Metric, metric_named, normalization_named, normalized
+from .arguments import Metric, metric_named, normalized
 
 # Words, factors and other categories as codes, of which two are equal or at least 1 apart.
 
@@ -110,10 +110,8 @@ def embedding_of(
     *, m: Any, tau: Any, embedded: Any, metric: Any, normalize: Any = None, suffix: str = "", state: Any = None
 ) -> Embedding:
     """The checked embedding; an InputError names the argument and says what it may be."""
-    m = integer(f"m{suffix}", m, 1, "the number of coordinates of a point", most=MOST_STEPS)
-    tau = integer(f"tau{suffix}", tau, 1, "the lag, in steps", most=MOST_STEPS)
     return Embedding(
-        m, tau, embedded, metric_named(metric, f"metric{suffix}"), suffix, normalization_named(normalize),
+        m, tau, embedded, metric_named(metric, f"metric{suffix}"), suffix, normalize,
         None if state is None else tuple(several("state", state)),
     )
 

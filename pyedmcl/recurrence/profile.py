@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice, integer, real, reporter
+from ..arguments import integer
 from ..errors import InputError, shown
 from ..jobs.runner import public_function
 from ..launch.progress import report_progress
@@ -27,7 +27,6 @@ from .rqa import Device, Progress
 
 Doubles = NDArray[np.float64]
 
-SURROGATES = ("blocks", "shift", "shuffle", "pairs")
 _BLOCK = 10  # times the correlation time: how long blocks are that are put in another order
 _TOGETHER = 1 << 15  # points of surrogates that are compared at once: they stay in a processor's cache
 
@@ -66,8 +65,35 @@ def lag_profile(
         dyads.
     lags : int, optional
         The largest lag to either side; by default as far as all series reach.
-    m, tau, radius, metric, convention, threshold, normalize, radius_unit, embedded, device, tune
-        As for :func:`pyedmcl.rqa`, with one radius. No Theiler window is left out.
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a point, in steps; at least 1.
+    radius : float or sequence
+        One radius: by ``threshold`` in the unit of the data, a pair (inner, outer), a recurrence rate in (0, 1), or a
+        number of neighbours. No Theiler window is left out.
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
+        Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+        "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate.
+    threshold : {"fixed", "corridor", "recurrence_rate", "neighbours"}
+        What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
+        which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
+        outside the Theiler window (outside the main diagonal for theiler = 0), and more only where distances tie.
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0.
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
+        What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
+        largest, or the mean, distance of two points. All are those of the values that are compared, hence after
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only.
+    embedded : bool
+        Each series holds points: its columns are the coordinates themselves.
     n : int
         Surrogates of each dyad, for a band and a p-value, such as 99.
     surrogate : {"blocks", "shift", "shuffle", "pairs"}
@@ -80,9 +106,16 @@ def lag_profile(
     level : float
         Share of surrogates within the band at each lag.
     seed : int, optional
-        Of random numbers.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names.
     progress : callable or True, optional
-        Called as ``progress(done, total, "dyads")``.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    device : str, optional
+        Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -112,10 +145,6 @@ def lag_profile(
     >>> pyedmcl.lag_profile(x, np.roll(x, -2), lags=5, radius=0.1).max_lag.tolist()  # y leads
     [-2]
     """
-    reporter(progress, "dyads")
-    n = integer("n", n, 0, "the number of surrogates")
-    surrogate = choice("surrogate", surrogate, SURROGATES)
-    level = real("level", level, "a number in (0, 1)", lambda share: 0 < share < 1)
     if seed is not None:
         seed = integer("seed", seed, 0)
     for name, side in (("x", x), ("y", y)):

@@ -67,12 +67,12 @@ def options_of(
 
     return Options(
         convention_named(convention),
-        arguments.minimum("lmin", lmin),
-        arguments.minimum("vmin", vmin),
-        arguments.minimum("wmin", wmin),
-        arguments.precision(dtype),
+        lmin,
+        vmin,
+        wmin,
+        dtype,
         exact,
-        None if tile is None else arguments.integer("tile", tile, 1),
+        tile,
         unit_named(radius_unit, threshold),
     )
 
@@ -223,22 +223,28 @@ def rqa(
     y : array_like, optional
         A second series, of another length perhaps: cross recurrence of the points of x and y. The plot has x along its
         horizontal axis, so that vertical lines stay at one point of x (of y with convention "recurrenceanalysis").
-    m, tau : int
-        Embedding dimension and lag, at least 1.
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a point, in steps; at least 1.
     radius : float or sequence
-        By ``threshold``: a radius in the unit of the data; a pair (inner, outer); a recurrence rate in (0, 1); a
-        number of neighbours. A sequence gives a table with a result for each; radii share one pass.
+        By ``threshold``: a radius in the unit of the data; a pair (inner, outer); a recurrence rate in (0, 1); a number
+        of neighbours. A sequence gives a table with a result for each; radii share one pass.
     metric : str
         How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
         ``docs/recurrence.md``.
-    theiler : int or "auto", optional
+    theiler : "auto" or int, optional
         Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
         "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. By default 1 for one series; for cross
         recurrence 0, but 1 with convention "pyrqa", which a warning tells. "auto" is the lag at which the
         autocorrelation of the series falls below 1/e, as smooth series need, and 0 for cross recurrence. Convention
         "accrqa" has no window: 0 and 1 are the same there.
-    lmin, vmin, wmin : int
-        Least lengths of diagonal, vertical and white vertical lines; can be changed on the result.
+    lmin : int
+        Least length of a diagonal line; can be changed on the result.
+    vmin : int
+        Least length of a vertical line; can be changed on the result.
+    wmin : int
+        Least length of a white vertical line; can be changed on the result.
     convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
         Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
         "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate.
@@ -259,29 +265,38 @@ def rqa(
     state : sequence of str or int, optional
         Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
     embedded : bool
-        ``x`` (and ``y``) hold points.
+        ``x`` (and ``y``) hold points: the columns are the coordinates themselves.
     dtype : {"float32", "float64"}
-        What the sweep over all cells computes in.
+        What the device computes in.
     exact : bool
         Cells too close to the radius for ``dtype`` are decided in float64: the counts are those of float64 arithmetic,
         the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
     tile : int, optional
         Edge of the parts the matrix is divided into; changes speed and memory, never the counts.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "cells")``.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
     checkpoint : path, optional
         A file for very long runs: finished rows are kept there, and the same call continues behind them after it was
         killed. The counts are the same however often that happens.
-    join, part
-        Several processes, on any machines that share the **folder** ``checkpoint``, count together, as for
-        :func:`pyedmcl.xmap`: each takes bands of rows that nobody has taken, and returns when all are done.
+    join : bool
+        Several processes, on any machines that share the **folder** ``checkpoint``, count together: each takes bands of
+        rows that nobody has taken, and returns when all are done. See ``docs/scale.md``.
+    part : str, optional
+        "I/N": this process is the I-th (from 1) of N that join, and begins at its share of the blocks; it goes on with
+        what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
     device : str or sequence of str, optional
         Which device, or several that share the work; see ``pyedmcl devices``.
     client : optional
-        Workers of a cluster that share the work, as for :func:`pyedmcl.xmap`. What a radius is found by (thresholds
-        "recurrence_rate" and "neighbours", unit "max_distance") is searched by this process.
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``. What a radius is found by (thresholds "recurrence_rate" and "neighbours",
+        unit "max_distance") is searched by this process.
     tune : {"never", "cached", "auto", "force"}, optional
         Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
         default.
@@ -334,7 +349,6 @@ def rqa(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
-    arguments.reporter(progress, "cells")
     begin = begin_of(join, part, checkpoint, "checkpoint")
     radii, several = arguments.radii_of(
         radius, threshold, strict=options.convention.strict, unit=options.radius_unit
@@ -417,15 +431,92 @@ def joint_rqa(
     ----------
     x, y : array_like
         As ``x`` of :func:`pyedmcl.rqa`; they must give equally many points.
-    m, tau, radius, metric
-        As for :func:`pyedmcl.rqa`.
-    m_y, tau_y, radius_y, metric_y
-        The same for ``y``; those left out are as for ``x``.
-    theiler, lmin, vmin, wmin, convention, threshold, normalize, state, embedded, dtype, exact, tile, regular, progress,
-    checkpoint, join, part, device, client, tune
-        As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a point, in steps; at least 1.
+    radius : float or sequence
+        By ``threshold``: a radius in the unit of the data; a pair (inner, outer); a recurrence rate in (0, 1); a number
+        of neighbours. A sequence gives a table with a result for each; radii share one pass.
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
+    m_y : int, optional
+        Embedding dimension of y; that of x by default.
+    tau_y : int, optional
+        Lag of y; that of x by default.
+    radius_y : float or sequence, optional
+        Radius of y; that of x by default.
+    metric_y : str, optional
+        Metric of y; that of x by default.
+    theiler : "auto" or int, optional
+        Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
+        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. By default 1 for one series; for cross
+        recurrence 0, but 1 with convention "pyrqa", which a warning tells. "auto" is the lag at which the
+        autocorrelation of the series falls below 1/e, as smooth series need, and 0 for cross recurrence. Convention
+        "accrqa" has no window: 0 and 1 are the same there.
+    lmin : int
+        Least length of a diagonal line; can be changed on the result.
+    vmin : int
+        Least length of a vertical line; can be changed on the result.
+    wmin : int
+        Least length of a white vertical line; can be changed on the result.
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
+        Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+        "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate. "accrqa" has
+        no joint recurrence.
+    threshold : {"fixed", "corridor", "recurrence_rate", "neighbours"}
+        What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
+        which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
+        outside the Theiler window (outside the main diagonal for theiler = 0), and more only where distances tie.
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0.
     radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
-        As for :func:`pyedmcl.rqa`: ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
+        What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
+        largest, or the mean, distance of two points. All are those of the values that are compared, hence after
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only. ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
+    embedded : bool
+        ``x`` (and ``y``) hold points: the columns are the coordinates themselves.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    exact : bool
+        Cells too close to the radius for ``dtype`` are decided in float64: the counts are those of float64 arithmetic,
+        the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
+    tile : int, optional
+        Edge of the parts the matrix is divided into; changes speed and memory, never the counts.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    progress : callable or True, optional
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    checkpoint : path, optional
+        A file for very long runs: finished rows are kept there, and the same call continues behind them after it was
+        killed. The counts are the same however often that happens.
+    join : bool
+        Several processes, on any machines that share the **folder** ``checkpoint``, count together: each takes bands of
+        rows that nobody has taken, and returns when all are done. See ``docs/scale.md``.
+    part : str, optional
+        "I/N": this process is the I-th (from 1) of N that join, and begins at its share of the blocks; it goes on with
+        what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``. What a radius is found by (thresholds "recurrence_rate" and "neighbours",
+        unit "max_distance") is searched by this process.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -464,7 +555,6 @@ def joint_rqa(
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
     arguments.only_alone(options.convention, "joint_rqa")
-    arguments.reporter(progress, "cells")
     begin = begin_of(join, part, checkpoint, "checkpoint")
     given: dict[str, Any] = {"strict": options.convention.strict, "unit": options.radius_unit}
     radii, several = arguments.radii_of(radius, threshold, **given)

@@ -365,7 +365,7 @@ def unit_of(
     Parameters
     ----------
     unit : str
-        One of :data:`UNITS`.
+        One of :data:`pyedmcl.parameters.UNITS`.
     runner : Runner
         Distances are searched, and added, on its own device.
     problem : RqaProblem

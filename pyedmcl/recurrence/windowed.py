@@ -352,6 +352,8 @@ def windowed_rqa(
     Parameters
     ----------
     x : array_like (n,) or (n, d)
+        A series; d series, whose values at one time are one state; or, with ``embedded``, n points of d coordinates.
+        NaN marks gaps: a point that touches one recurs with no point and belongs to no cell.
     window : int
         Values of a window (points, with ``embedded``), at most n.
     step : int
@@ -359,18 +361,72 @@ def windowed_rqa(
     y : array_like, optional
         A second series, as long as x: cross recurrence of the windows of both that begin together. Windows that
         overlap then share no distances.
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a point, in steps; at least 1.
     radius : float or (float, float)
         One radius, or one corridor.
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
+    theiler : "auto" or int, optional
+        Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
+        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. By default 1 for one series; for cross
+        recurrence 0, but 1 with convention "pyrqa", which a warning tells. "auto" is the lag at which the
+        autocorrelation of the series falls below 1/e, as smooth series need, and 0 for cross recurrence. Convention
+        "accrqa" has no window: 0 and 1 are the same there.
+    lmin : int
+        Least length of a diagonal line; can be changed on the result.
+    vmin : int
+        Least length of a vertical line; can be changed on the result.
+    wmin : int
+        Least length of a white vertical line; can be changed on the result.
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
+        Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+        "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate.
     threshold : {"fixed", "corridor"}
         Thresholds that are selected among distances would differ from window to window.
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0. That is of the whole series, so that
+        windows share scale and radius.
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
+        What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
+        largest, or the mean, distance of two points. All are those of the values that are compared, hence after
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only. Measures are those of the whole series.
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
+    embedded : bool
+        ``x`` (and ``y``) hold points: the columns are the coordinates themselves.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    exact : bool
+        Cells too close to the radius for ``dtype`` are decided in float64: the counts are those of float64 arithmetic,
+        the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
+    tile : int, optional
+        Edge of the parts the matrix is divided into; changes speed and memory, never the counts.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "windows")``.
-    normalize, radius_unit
-        As for :func:`pyedmcl.rqa`, of the whole series, so that windows share scale and radius.
-    m, tau, metric, theiler, lmin, vmin, wmin, convention, state, embedded, dtype, exact, tile, device, client, tune
-        As for :func:`pyedmcl.rqa`. Several devices share the windows.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``. Several share the windows.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``. What a radius is found by (thresholds "recurrence_rate" and "neighbours",
+        unit "max_distance") is searched by this process.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -407,7 +463,6 @@ def windowed_rqa(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
-    arguments.reporter(progress, "windows")
     if threshold not in ("fixed", "corridor"):
         raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")
     radii, several = arguments.radii_of(
@@ -418,18 +473,16 @@ def windowed_rqa(
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     rows, columns = _sides(x, y, embedding, options)
     points = columns
-    steps = arguments.integer("step", step, 1)
-    length = arguments.integer("window", window, 1)
     lag = (embedding.m - 1) * embedding.tau
     values = points.n + lag
-    if not lag + 2 <= length <= values:
+    if not lag + 2 <= window <= values:
         raise InputError(
-            f"window={length}: a window has at least {lag + 2} values, which give two points, and at most the "
+            f"window={window}: a window has at least {lag + 2} values, which give two points, and at most the "
             f"{values} of x"
         )
-    size = length - lag
-    starts = range(0, points.n - size + 1, steps)
-    stride = min(steps, points.n)  # a longer one leaves one window, too, and may not fit 32 bits
+    size = window - lag
+    starts = range(0, points.n - size + 1, step)
+    stride = min(step, points.n)  # a longer one leaves one window, too, and may not fit 32 bits
     width = arguments.window(
         theiler, options.convention, size, size, cross=y is not None, series=(points.given,)
     )
@@ -447,7 +500,7 @@ def windowed_rqa(
         counted: list[Counts] = list(itertools.chain.from_iterable(sink.results()))
     else:
         counted = _crossed(runner, sweep.problem, rows, columns, starts, options)
-    origin = rqa.provenance(runner, points, options, window=length, step=steps)
+    origin = rqa.provenance(runner, points, options, window=window, step=step)
     results = []
     for start, counts in zip(starts, counted, strict=True):
         complete = tuple(side.complete[start : start + size] for side in (rows, columns))
@@ -458,7 +511,7 @@ def windowed_rqa(
     time = time_of(x, "x")
     return RecurrenceTable(
         tuple(results), "start", tuple(starts),
-        None if time is None or time.dtype.kind == "U" else Windows(length, stride, values).times(time),
+        None if time is None or time.dtype.kind == "U" else Windows(window, stride, values).times(time),
     )  # fmt: skip
 
 
@@ -472,7 +525,7 @@ def _sides(x: Any, y: Any, embedding: Embedding, options: Options) -> tuple[Poin
         same_coordinates(first, second)
         if second.n != first.n:
             raise InputError(
-                f"y: {second.n} points, and x has {first.n}; windows of both begin together: give series of one length"
+                f"y: {second.n} points, and x has {first.n}; windows of both begin together: give series of one window"
             )
     rows, columns = (second, first) if options.convention.columns == "x" else (first, second)
     rows, columns = near_one(options.arithmetic, rows, columns)

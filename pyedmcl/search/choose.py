@@ -303,7 +303,6 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds >= 0.1 else f"{seconds * 1e3:.3g} ms"
 
 
-SEARCHES = ("auto", "exact", "exhaustive", "kdtree", "ivf", "hnsw", "pruned")
 #: Those that stand for the fastest of several. An approximate search would be a candidate of "auto" alone; so far none
 #: was faster than the best exact one by the time that its recall had been shown.
 CHOOSING = ("auto", "exact")
@@ -314,7 +313,7 @@ _LEAST = {"kdtree": 64, "pruned": 64, "ivf": 1024, "hnsw": 1024}  # states below
 class SearchRequest:
     """What the caller asks for."""
 
-    # One of :data:`SEARCHES`.
+    # One of :data:`pyedmcl.parameters.SEARCHES`.
     search: str = "exact"
     # Share of true neighbours that an approximate search must find.
     recall: float = 0.99

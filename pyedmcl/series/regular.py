@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice, integer, several
+from ..arguments import integer, several
 from ..errors import InputError, PyedmclWarning, ReadingWarning, shown, warn
 from .arrays import Array
 from .calendar import faults, moment, remedy, steps_of, usual_step
@@ -183,7 +183,6 @@ def _root(data: Any) -> str:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-CHOICES = ("insert", "ignore")
 #: Arguments that hold series; the first one in a signature says which groups there are.
 _DATA = ("data", "x", "lib", "series", "y", "pred", "query", "target", "targets", "given")
 _OTHER_ROWS = ("pred", "query")
@@ -211,8 +210,6 @@ def regular_times(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given: dict[str, Any] = kwargs
         wish = given.get("regular")
-        if wish is not None:
-            choice("regular", wish, CHOICES)
         if _settled.get():
             return function(*args, **kwargs)
         bound = dict(zip(names, args, strict=False)) | given

@@ -33,7 +33,7 @@ from ..states.arguments import operations
 from ..states.states import Direction, future, library_sizes, stated, states_of, variables
 from ..statistics import FIRST, SequentialTests, counts, false_discovery, means, p_values, smallest_p, tell_reach
 from ..surrogates.makers import TURNS, Amplitudes, Maker, Streams, Waves, draw, keys, parts_of
-from ..surrogates.surrogate import AnyChoice, SeriesMakers, check_method, choices_of, tell_lost
+from ..surrogates.surrogate import AnyChoice, SeriesMakers, choices_of, tell_lost
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -499,32 +499,79 @@ def ccm_significance(
 
     Parameters
     ----------
+    x : array_like (n,) or (n, columns)
+        The first variable, time along the first axis, NaN for gaps. Of several columns each is embedded, and the first
+        is what is predicted.
+    y : array_like (n,) or (n, columns)
+        The second variable, as long as the first.
+    E : int, (int, int) or "auto"
+        Lags of the embedding of x and of y; "auto" finds those at which each predicts itself best.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    Tp : int
+        Steps from library row to target; 0 or negative are allowed.
     surrogate : str
-        Method of :func:`pyedmcl.surrogate`. "auto" keeps what each series suggests, such as seasons that both share and
-        slow change; where "phase" and others lose that, a warning says so.
-    n : int or "auto"
-        Surrogates of each target. The smallest p-value that can be found is 1 / (n + 1). "auto" draws as many as it
-        takes to decide at the false discovery rate ``rate``; see :func:`pyedmcl.xmap_significance`.
-    rate, budget
-        Of n="auto", as for :func:`pyedmcl.xmap_significance`.
+        Method of :func:`pyedmcl.surrogate`. "auto" keeps what each series suggests, such as seasons that several share
+        and slow change; where "phase" and others lose that, a warning says so.
+    n : "auto" or int
+        Surrogates of each target. The smallest p-value is 1 / (n + 1): with many pairs, many surrogates are needed.
+        "auto" draws them in rounds, and only where it is open whether a pair is significant at the false discovery rate
+        ``rate``, until all are decided (but for a chance of 0.001 each) or the ``budget`` is spent.
+    rate : float
+        False discovery rate at which n="auto" decides; in (0, 1).
+    budget : int
+        For n="auto": surrogates of a pair, as a mean over all pairs. What pairs that are soon decided leave goes to the
+        others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
     lib_size : int, optional
-        Rows of random sub-libraries, over which skill is averaged; by default all rows are used at once.
+        Rows of sub-libraries; all rows, without drawing, by default.
     sample : int
-        Sub-libraries, where ``lib_size`` is given.
+        Random sub-libraries of each size. Without effect unless ``lib_size`` is given.
     seed : int, optional
-        Chooses surrogates and sub-libraries; by default a fresh one, which the result names.
-    period, recurrence
-        As for :func:`pyedmcl.surrogate`; "twin" takes E and tau of the target.
-    progress : callable or True, optional
-        Called as ``progress(done, total, "predictions")``; True shows a bar.
-    groups : str, sequence of str, or labels (n,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.ccm`; each has surrogates of its own rows.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names.
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself).
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default.
+    E_max : int
+        Largest dimension that is tried for E="auto".
+    E_rule : "best", "one-se" or float
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
+    period : float, optional
+        Rows of a cycle, 12.42 as well as 12, for the surrogates "seasonal" and "auto"; looked for by default, and for
+        "seasonal" a warning says what was found.
+    recurrence : float
+        Share of pairs of states that count as recurrent in the surrogates "twin"; in (0, 1).
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
+    lib_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library: ranges begin <= t < end, 0-based, in which lags and targets of a row lie, too; or a mask,
+        whose rows are taken as they are. Sub-libraries are drawn from these.
+    valid_lib : mask of bool (n_steps,), optional
+        Rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Each has surrogates of its own rows.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
-    x, y, E, E_max, E_rule, tau, Tp, exclusion_radius, knn, state, lib_range, valid_lib, dtype, device, tune
-        As for :func:`pyedmcl.ccm`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
+    progress : callable or True, optional
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
     client : optional
-        As for :func:`pyedmcl.xmap`.
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -558,24 +605,18 @@ def ccm_significance(
     >>> bool(((result.p_value >= 1 / 20) & (result.p_value <= 1)).all())
     True
     """
-    arguments.reporter(progress)
-    Tp = arguments.integer("Tp", Tp)
-    radius = arguments.exclusion(exclusion_radius)
     count = arguments.surrogates(n)
-    limit, most = arguments.share("rate", rate), arguments.draws("budget", budget)
-    samples = arguments.draws("sample", sample)
-    k, number = arguments.count("knn", knn), arguments.stream(seed)
-    check_method(surrogate, "surrogate")
-    dtype = arguments.precision(dtype)
+    number = arguments.stream(seed)
     x, y, groups = stated(x, y, state, groups)
     E = dimensions_of(
-        x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=radius, knn=k, groups=groups, dtype=dtype,
-        device=device,
+        x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn, groups=groups,
+        dtype=dtype, device=device,
     )  # fmt: skip
     both = variables(
-        x, y, E=E, tau=tau, Tp=[Tp], exclusion_radius=radius, lib_range=lib_range, valid_lib=valid_lib, groups=groups
-    )
-    directions = both.directions(Tp, k)
+        x, y, E=E, tau=tau, Tp=[Tp], exclusion_radius=exclusion_radius, lib_range=lib_range, valid_lib=valid_lib,
+        groups=groups,
+    )  # fmt: skip
+    directions = both.directions(Tp, knn)
     of_target = [
         SeriesMakers(_first(d.target.series), surrogate, both.tau, period, recurrence, known, both.layout,
                      "xy"[1 - d.number])
@@ -596,15 +637,15 @@ def ccm_significance(
         drawn = [draw(makers[d], count, number, directions[d].number, n_steps, first) for d in which]
         return CcmSignificanceProblem(
             tuple(directions[d] for d in which), tuple(drawn), tuple(sizes[d] for d in which),
-            1 if lib_size is None else samples, number, Tp, both.exclusion_radius, dtype,
-            tuple(smallest[d] for d in which) if grows else (), samples,
+            1 if lib_size is None else sample, number, Tp, both.exclusion_radius, dtype,
+            tuple(smallest[d] for d in which) if grows else (), sample,
         )  # fmt: skip
 
     runner = arguments.runner_on(device, dtype, client)
-    first_round = problem_of((0, 1), 0, count or min(FIRST, most))
+    first_round = problem_of((0, 1), 0, count or min(FIRST, budget))
     skill, gained, record = _skill(first_round, runner)
     rho, surrogates = skill[:, 0].copy(), skill[:, 1:].copy()
-    tests = SequentialTests(limit, 0 if count else most, surrogates.shape[1], *counts(rho, surrogates))
+    tests = SequentialTests(rate, 0 if count else budget, surrogates.shape[1], *counts(rho, surrogates))
     gains = gained[:, 1:]
     while step := tests.step(n_steps):
         which = np.flatnonzero(tests.open)
@@ -615,10 +656,10 @@ def ccm_significance(
         surrogates, record = np.concatenate([surrogates, more], axis=1), record.joined(own)
         tests.add(step, *counts(rho, more))
     p_value = p_values(tests.reached, tests.n)
-    tell_reach(p_value, surrogates.shape[1], limit)
+    tell_reach(p_value, surrogates.shape[1], rate)
     return CcmSignificance(
         links=both.links, rho=rho, surrogates=surrogates, p_value=p_value,
-        q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number, rate=limit,
+        q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number, rate=rate,
         reasons=tuple(reason for own in of_target for reason in own.reasons),
         gain=gained[:, 0], p_gain=p_values(*counts(gained[:, 0], gains)),
         provenance=runner.provenance(first_round.kernels, record),

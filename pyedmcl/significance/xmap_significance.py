@@ -37,7 +37,7 @@ from ..states import arguments
 from ..states.arguments import operations
 from ..statistics import FIRST, SequentialTests, counts, decided, false_discovery, p_values, smallest_p, tell_reach
 from ..surrogates.makers import parts_of
-from ..surrogates.surrogate import SeriesMakers, check_method, tell_lost
+from ..surrogates.surrogate import SeriesMakers, tell_lost
 from .significance import LaggedSignificanceProblem
 
 if TYPE_CHECKING:
@@ -538,38 +538,76 @@ def xmap_significance(
     ----------
     data : array_like (n_steps, n_series)
         Time along the first axis, NaN for gaps (which all methods but "twin" allow).
+    E : "auto", int or sequence of int
+        Embedding dimension of the targets: one for all, or one each. "auto" finds each series' own by
+        :func:`pyedmcl.embed_dimension` with ``E_max``, ``E_rule`` and Tp = 1.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    Tp : int
+        Steps from library row to target; 0 or negative are allowed.
     surrogate : str
-        Method of :func:`pyedmcl.surrogate`; "auto" chooses one for each target.
-    n : int or "auto"
+        Method of :func:`pyedmcl.surrogate`. "auto" keeps what each series suggests, such as seasons that several share
+        and slow change; where "phase" and others lose that, a warning says so.
+    n : "auto" or int
         Surrogates of each target. The smallest p-value is 1 / (n + 1): with many pairs, many surrogates are needed.
-        "auto" draws them in rounds, and only for pairs of which it is open whether they are significant at ``rate``,
-        until all are decided (but for a chance of 0.001 each) or the ``budget`` is spent.
+        "auto" draws them in rounds, and only where it is open whether a pair is significant at the false discovery rate
+        ``rate``, until all are decided (but for a chance of 0.001 each) or the ``budget`` is spent.
     rate : float
         False discovery rate at which n="auto" decides; in (0, 1).
     budget : int
-        For n="auto": surrogates of a pair, as a mean over all pairs; 2000 by default. What pairs that are soon decided
-        leave goes to the others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
+        For n="auto": surrogates of a pair, as a mean over all pairs. What pairs that are soon decided leave goes to the
+        others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
     seed : int, optional
-        Chooses the surrogates; by default a fresh one, which the result names.
-    period, recurrence
-        As for :func:`pyedmcl.surrogate`; "twin" takes each target's E, and tau.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names.
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself).
+    knn : int, optional
+        Neighbours; the number of coordinates + 1 by default.
+    E_max : int
+        Largest dimension that is tried for E="auto".
+    E_rule : "best", "one-se" or float
+        Which E is taken where it is searched: that of the highest rho; the smallest whose rho is at most one standard
+        error below it, from the spread of skill over eight parts of the rows; or the smallest within a tolerance of it.
+    period : float, optional
+        Rows of a cycle, 12.42 as well as 12, for the surrogates "seasonal" and "auto"; looked for by default, and for
+        "seasonal" a warning says what was found.
+    recurrence : float
+        Share of pairs of states that count as recurrent in the surrogates "twin"; in (0, 1).
+    columns : str, int, or sequence of these, optional
+        Which series to take, by name or position; names with a minus before them are left out.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Each has surrogates of its own rows.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     out : path, optional
         A folder that keeps what is finished, and at last the result, which :func:`pyedmcl.open_result` opens. The same
         call continues after an interruption, with the seed of the first, and gives the result again once it is
         complete.
-    join, part
-        Several processes that share the folder ``out`` compute one result; as for :func:`pyedmcl.xmap`.
+    join : bool
+        Several processes, on any machines that share the folder ``out``, compute one result: each takes blocks that
+        nobody has taken, also those of who was lost, and returns when all is done. See ``docs/scale.md``.
+    part : str, optional
+        "I/N": this process is the I-th (from 1) of N that join, and begins at its share of the blocks; it goes on with
+        what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
     progress : callable or True, optional
-        Called as ``progress(done, total, "series")`` with targets whose surrogates are done and, while E is searched,
-        with unit "dimensions"; within long searches with unit "queries".
-    groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.xmap`; each has surrogates of its own rows.
-    regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
-    E, tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, dtype, device, tune
-        As for :func:`pyedmcl.xmap`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
     client : optional
-        As for :func:`pyedmcl.xmap`.
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -611,12 +649,8 @@ def xmap_significance(
     (4, 4)
     """
     count = arguments.surrogates(n)
-    out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out")
     number = None if seed is None and out is not None else arguments.stream(seed)
-    limit, most = arguments.share("rate", rate), arguments.draws("budget", budget)
-    arguments.reporter(progress)
-    check_method(surrogate, "surrogate")
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
         columns=columns, groups=groups, dtype=dtype,
@@ -626,27 +660,27 @@ def xmap_significance(
         raise InputError("data: there is one series; pairs need two at least")
     makers = SeriesMakers(series, surrogate, fields["tau"], period, recurrence, layout=layout)
     tell_lost([part for _, part in parts_of(series, layout, "data")], surrogate)
-    problem = XmapSignificanceProblem(**fields, makers=makers, n=count or min(FIRST, most), seed=number or 0)
+    problem = XmapSignificanceProblem(**fields, makers=makers, n=count or min(FIRST, budget), seed=number or 0)
     runner = arguments.runner_on(device, problem.data.dtype, client)
     with contextlib.ExitStack() as stack:
         folder = None
         if out is not None:
-            rounds = {"n": count} if count else {"n": "auto", "rate": limit, "budget": most}
+            rounds = {"n": count} if count else {"n": "auto", "rate": rate, "budget": budget}
             stored_arguments = {**problem.arguments(), **rounds, "surrogate": surrogate, "period": period,
                      "recurrence": recurrence}  # fmt: skip
             folder = stack.enter_context(folder_for(
                 Path(out), begin, runner.infos[0].name, stored_arguments, number, series.digest()
             ))  # fmt: skip
             problem = replace(problem, seed=folder.seed)
-        record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most, folder=folder)
+        record, dims, table = surrogate_tests(problem, runner, rate=rate, budget=0 if count else budget, folder=folder)
         p_value = p_values(table.reached, table.n)
-        tell_reach(p_value, int(table.n.max(initial=0)), limit)
+        tell_reach(p_value, int(table.n.max(initial=0)), rate)
         result = XmapSignificance(
             table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
-            surrogate, problem.seed, table.n, limit, makers.reasons,
+            surrogate, problem.seed, table.n, rate, makers.reasons,
             runner.provenance(problem.kernels, record), series.grid,
         )  # fmt: skip
-        if folder is not None:
+        if folder is not None and out is not None:
             save_result(result, Path(out) / SIGNIFICANCE_FILE, of=folder.of)
             folder.settle()  # not before: who leaves last removes files that look unfinished
     return result

@@ -14,9 +14,9 @@ from ..arguments import MOST_STEPS, choice, folder, integer, precision, real, re
 from ..call import noticed_seed
 from ..device.select import DeviceNames, open_devices
 from ..errors import InputError, shown
+from ..functions import MOST_DRAWS
 from ..jobs.client import ClientRunner
 from ..jobs.runner import LocalRunner, Runner
-from ..search.choose import SEARCHES, SearchRequest
 from ..series.calendar import faults, remedy, steps_of
 from ..series.groups import Groups
 from ..series.regular import require_same_rows
@@ -24,17 +24,11 @@ from ..series.scaling import FAR_EXPONENT, exponents, near_one
 from ..series.series import Series, as_series, tell_constant
 
 __all__ = [
-    "MOST_DRAWS",
-    "MOST_GENERATED",
-    "MOST_NEIGHBOURS",
     "MOST_THETA",
     "choice",
-    "count",
     "draws",
-    "exclusion",
     "folder",
     "integer",
-    "neighbor_search",
     "one_series",
     "precision",
     "real",
@@ -50,29 +44,8 @@ __all__ = [
     "theta_of_fit",
 ]  # fmt: skip
 
-# The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
-MOST_NEIGHBOURS = 1024
-#: Sub-libraries or surrogates, and steps that a series is continued by: beyond these a mistake is more likely.
-MOST_DRAWS = 10_000_000
-MOST_GENERATED = 1_000_000
 #: No weight but the nearest row's is left long before; beyond it, products in single precision overflow.
 MOST_THETA = 1e20
-_MOST_SEED = 2**63 - 1
-
-
-def count(name: str, value: object) -> int | None:
-    """A number of neighbours, or None for E + 1."""
-    if value is None:
-        return None
-    k = integer(name, value, 1)
-    if k > MOST_NEIGHBOURS:
-        raise InputError(f"{name}={k}: at most {MOST_NEIGHBOURS:,} neighbours are kept for each row")
-    return k
-
-
-def exclusion(radius: object) -> int:
-    """A number of steps in time; any that no series is as long as means the same."""
-    return min(integer("exclusion_radius", radius, 0), MOST_STEPS)
 
 
 def draws(name: str, value: object) -> int:
@@ -80,11 +53,9 @@ def draws(name: str, value: object) -> int:
     return integer(name, value, 1, most=MOST_DRAWS)
 
 
-def surrogates(n: object) -> int:
+def surrogates(n: int | str) -> int:
     """How many surrogates are drawn; 0 for "auto"."""
-    if isinstance(n, str) and n == "auto":
-        return 0
-    return integer("n", n, 1, most=MOST_DRAWS, hint=", or 'auto'")
+    return n if isinstance(n, int) else 0
 
 
 def share(name: str, value: object) -> float:
@@ -100,7 +71,7 @@ def theta_of_fit(name: str, value: object) -> float:
 
 def stream(seed: Any) -> int:
     """``seed`` as an int from 0 to 2^63 - 1; a random one for None."""
-    number = secrets.randbits(63) if seed is None else integer("seed", seed, 0, most=_MOST_SEED)
+    number = secrets.randbits(63) if seed is None else seed
     noticed_seed(number)
     return number
 
@@ -153,12 +124,6 @@ def target_values_of(series: Series, target: Any, quiet: bool = False) -> NDArra
         tell_constant(**state, **({} if target is None else {"target": target_series}))
     values: NDArray[np.float64] = target_series.values[:, 0].astype(np.float64)
     return values
-
-
-def neighbor_search(neighbors: Any, recall: Any) -> SearchRequest:
-    """The search that ``neighbors`` and ``recall`` ask for."""
-    share = real("recall", recall, "a share above 0 and at most 1", lambda share: 0 < share <= 1)
-    return SearchRequest(choice("neighbors", neighbors, SEARCHES), share)
 
 
 # What the caller of a prediction chooses beside the data, as it was given: simplex and S-map check it alike.
@@ -330,12 +295,6 @@ def errors(predicted: NDArray[Any], observed: NDArray[Any]) -> tuple[float, floa
 
 #: The smaller, the better.
 ERRORS = ("rmse", "mae", "nrmse")
-MEASURES = ("pearson", "spearman", *ERRORS)
-
-
-def check_skill(skill: Any) -> str:
-    """``skill`` if it names a measure."""
-    return str(choice("skill", skill, MEASURES))
 
 
 def check_room(shape: tuple[int, ...], dtype: Any, what: str) -> NDArray[Any]:

@@ -273,7 +273,7 @@ def sides_of(
     Tp: int, quiet: bool = False,
 ) -> Sides:  # fmt: skip
     """Both sides of a prediction, from the library's series and what else was given."""
-    radius = arguments.exclusion(options.exclusion_radius)
+    radius = options.exclusion_radius
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
     if groups is not None and target is not None:
         target = take_groups(target, options.groups, "target", required=False)[0]

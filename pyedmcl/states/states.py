@@ -159,7 +159,6 @@ def _names_columns(targets: Any) -> bool:
 # From the arguments of cross mapping to its two directions: what predicts what, from which rows.
 
 
-METHODS = ("simplex", "smap")
 _SIZES = 12  # library sizes where the caller names none
 
 
@@ -276,13 +275,12 @@ def variables(
     lib_range: Any = None, valid_lib: Any = None, groups: Any = None,
 ) -> Variables:  # fmt: skip
     """Both variables, checked, for some prediction intervals."""
-    radius = arguments.exclusion(exclusion_radius)
     x, of = take_groups(x, groups, "x")
     y = take_groups(y, groups, "y", required=False)[0]
     first, second, tau = sides(x, y, E, tau, embedded)
     if of is None:
-        return Variables(first, second, tau, radius, lib_range, valid_lib, None)
-    layout = of.layout(E=max(first.lags, second.lags), tau=tau, Tp=Tp, exclusion_radius=radius)
+        return Variables(first, second, tau, exclusion_radius, lib_range, valid_lib, None)
+    layout = of.layout(E=max(first.lags, second.lags), tau=tau, Tp=Tp, exclusion_radius=exclusion_radius)
     laid = [replace(side, series=layout.series(side.series, name)) for side, name in ((first, "x"), (second, "y"))]
     return Variables(
         laid[0], laid[1], tau, layout.exclusion_radius, ranges.in_layout("lib_range", lib_range, layout),
@@ -459,7 +457,7 @@ def prepare(
     else:
         E, tau = check_embedding(E, tau)
     lags = 1 if embedded else E
-    Tp = arguments.integer("Tp", options.Tp)
+    Tp = options.Tp
     if series.n_series * lags > MOST_COORDINATES:
         raise InputError(
             f"lib: {series.n_series} columns with E={lags} are {series.n_series * lags} coordinates; at most "
@@ -515,8 +513,3 @@ def check_thetas(theta: Any) -> Doubles:
     """One theta, or several of them, as an array (n_thetas,)."""
     values = arguments.several("theta", theta)
     return np.array([arguments.theta_of_fit("theta", value) for value in values or [theta]])
-
-
-def check_knn(knn: Any) -> int | None:
-    """Neighbours of a local fit; None for all."""
-    return None if knn is None else arguments.integer("knn", knn, 1)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..arguments import many, some
 from ..errors import InputError, warn
+from ..parameters import checked
 from ..series.groups import Groups, Layout, take_groups
 from ..series.regular import regular_times
 from ..series.scaling import far_exponent, near_one
@@ -537,10 +538,10 @@ def _own(choice: Choice, shared: Line, n: int) -> Line | None:
     return next((line for line in choice.level.lines if line.shares(shared, n)), None)
 
 
-METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 _FEWEST = 4  # values of a series
 
 
+@checked
 @regular_times
 def surrogate(
     x: Any,
@@ -582,18 +583,25 @@ def surrogate(
     n : int
         How many.
     seed : int, optional
-        The same seed gives the same surrogates, the first of them whatever ``n``; by default a fresh one.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names. The first surrogates of a seed are the same whatever ``n`` is.
     period : float, optional
-        Rows of a cycle, 12.42 as well as 12, for "seasonal" and "auto". If this is not given the cycle is looked
-        for in the series, and for "seasonal" a warning says what was found.
-    E, tau : int
-        Embedding of "twin".
+        Rows of a cycle, 12.42 as well as 12, for the surrogates "seasonal" and "auto"; looked for by default, and for
+        "seasonal" a warning says what was found.
+    E : int
+        Embedding dimension of the states that "twin" compares.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
     recurrence : float
-        Share of pairs of states that count as recurrent in "twin"; in (0, 1).
+        Share of pairs of states that count as recurrent in the surrogates "twin"; in (0, 1).
     groups : str, sequence of str, or labels (n_steps,), optional
-        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: each has surrogates of its own.
+        Recordings (subjects, plots, replicates) that stand one below the other: columns of the data or levels of its
+        index, or a label for each row. No state and no target crosses a border. Each has surrogates of its own rows.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
 
     Returns
     -------
@@ -623,17 +631,15 @@ def surrogate(
     """
     x, of = take_groups(x, groups, "x")
     series = arguments.one_series(x, "x")
-    count = arguments.draws("n", n)
     if of is not None:
         options = {"period": period, "E": E, "tau": tau, "recurrence": recurrence}
-        return _of_groups(series, of, method, count, arguments.stream(seed), options)
-    check_method(method)
+        return _of_groups(series, of, method, n, arguments.stream(seed), options)
     choices = choices_of([series], method, period)
     _say(method, choices)
     make = maker(
         series, method, period=period, E=E, tau=tau, recurrence=recurrence, choice=choices[0][0] if choices[0] else None
     )
-    return draw(make, count, arguments.stream(seed), 0, series.n_steps)
+    return draw(make, n, arguments.stream(seed), 0, series.n_steps)
 
 
 def _of_groups(
@@ -641,7 +647,6 @@ def _of_groups(
 ) -> Doubles:
     """Surrogates (n, n_steps) of each group by itself; a group of its own is series number 0, 1, ... of the seed."""
     groups.require(series.n_steps, "x")
-    check_method(method)
     parts = [
         build_series(series.values[groups.codes == number, 0], series.names) for number in range(len(groups.names))
     ]
@@ -661,11 +666,6 @@ def _say(method: str, found: tuple[tuple[AnyChoice, ...], ...]) -> None:
         warn(f"period=None: {text}; period= names another" if method == "seasonal" else text)
 
 
-def check_method(method: Any, name: str = "method") -> str:
-    """``method`` if it is one."""
-    return arguments.choice(name, method, METHODS)
-
-
 def maker(
     series: Series, method: str, *, period: float | None = None, E: int = 2, tau: int = 1, recurrence: float = 0.1,
     what: str = "x", name: str = "method", choice: AnyChoice | None = None,
@@ -675,11 +675,7 @@ def maker(
     ``what`` and ``name`` are what messages call the data and the method; ``choice`` is what :func:`choices_of`
     finds, if that is known.
     """
-    check_method(method, name)
     E, tau = check_embedding(E, tau)
-    recurrence = arguments.real("recurrence", recurrence, "a number between 0 and 1", lambda share: 0 < share < 1)
-    if period is not None:
-        arguments.real("period", period, "a number of rows, at least 2", lambda rows: rows >= 2)
     values = series.values[:, 0].astype(np.float64)
     exponent = far_exponent(values)
     if exponent:  # sums and spectra are those of numbers near 1

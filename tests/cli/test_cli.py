@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 import pyedmcl
 from pyedmcl import errors
 from pyedmcl.cli.app import app
-from pyedmcl.cli.options import parse_columns, parse_E
+from pyedmcl.cli.options import parse_columns
 from pyedmcl.cli.output import plain
 from pyedmcl.jobs import XmapStore, open_store
+from pyedmcl.parameters import DIMENSIONS
 
 N = 6
 
@@ -72,7 +73,7 @@ def test_help_loads_the_command_line_only():
     exit_code, loaded = json.loads(done.stdout)
     assert exit_code == 0
     ours = {".".join(name.split(".")[:2]) for name in loaded if name.partition(".")[0] == "pyedmcl"}
-    assert ours == {"pyedmcl", "pyedmcl.cli", "pyedmcl.errors", "pyedmcl.functions"}
+    assert ours == {"pyedmcl", "pyedmcl.cli", "pyedmcl.errors", "pyedmcl.functions", "pyedmcl.parameters"}
     assert not {"numpy", "pyopencl", "matplotlib", "mako"} & set(loaded)
 
 
@@ -105,7 +106,7 @@ def test_wrong_usage_is_2(words, part):
 def test_columns_and_dimensions():
     assert parse_columns(None) is None
     assert parse_columns('a, "b,c" ,3') == ["a", "b,c", "3"]
-    assert parse_E("auto") == "auto" and parse_E("3") == 3 and parse_E("3,4, 5") == [3, 4, 5]
+    assert [DIMENSIONS.read(text) for text in ("auto", "3", "3,4, 5")] == ["auto", 3, [3, 4, 5]]
 
 
 # Errors

@@ -105,7 +105,7 @@ def test_surrogate_test_of_a_pair_and_of_all(table, tmp_path, one_device):
     expected = pyedmcl.ccm_significance(x[:, 0], x[:, 1], E=2, n=19, seed=3, device=one_device)
     assert [row["p_value"] for row in pair["pairs"]] == expected.p_value.tolist()
     out = tmp_path / "pairs.csv"
-    said = run(*words, "--method", "shuffle", "--rate", 0.6, "-o", out).stdout
+    said = run(*words, "--surrogate", "shuffle", "--rate", 0.6, "-o", out).stdout
     every = pyedmcl.xmap_significance(x, E=2, n=19, seed=3, surrogate="shuffle", device=one_device)
     rows = rows_of(out)
     assert len(rows) == 12 and rows[0]["library"] == "b" and rows[0]["target"] == "a"

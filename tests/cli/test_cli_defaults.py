@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 
 import pyedmcl
-from pyedmcl.cli.options import parse_integers
 from pyedmcl.cli.output import arguments_of
 from pyedmcl.functions import COMMANDS, FUNCTIONS
+from pyedmcl.parameters import INTEGERS
 from pyedmcl.states.states import THETAS
 
 REQUIRED = inspect.Parameter.empty
@@ -83,8 +82,8 @@ def same(own, theirs):
     """Whether a default of a command is that of a function; numbers may be written as words, such as 1:10."""
     if isinstance(own, str) and isinstance(theirs, (int, float, tuple, range)):
         try:
-            return parse_integers(own, "") == np.atleast_1d(theirs).tolist()
-        except typer.BadParameter:
+            return INTEGERS.read(own) == np.atleast_1d(theirs).tolist()
+        except ValueError:
             return False
     return type(own) is type(theirs) and own == theirs
 

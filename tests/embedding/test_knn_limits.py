@@ -11,7 +11,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.errors import InputError
-from pyedmcl.states.arguments import MOST_NEIGHBOURS
+from pyedmcl.functions import MOST_NEIGHBOURS
 from pyedmcl.tuning.parameters import using
 
 # What GPUs get, small enough for a test on a CPU.
@@ -48,5 +48,5 @@ def test_as_many_neighbours_as_are_kept_at_most_are_found(device):
 
 
 def test_more_neighbours_than_are_kept_are_refused(one_device):
-    with pytest.raises(InputError, match=f"at most {MOST_NEIGHBOURS:,} neighbours"):
+    with pytest.raises(InputError, match=f"k=.* neighbours, an integer of at most {MOST_NEIGHBOURS:,}"):
         pyedmcl.knn(np.zeros(2000), E=2, k=MOST_NEIGHBOURS + 1, device=one_device)

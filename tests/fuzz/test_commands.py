@@ -47,6 +47,7 @@ LEGAL = {
     "--thousands": st.sampled_from([",", "'"]), "--time-format": st.sampled_from(["number", "%Y-%m-%d"]),
     "--header": st.sampled_from(["1", "none"]), "--skip-rows": st.sampled_from(["0", "2:3"]), "--comment": st.just("#"),
     "--names": st.just("names.txt"), "--errors": st.sampled_from(["nan", "raise"]),
+    "--tune": st.sampled_from(["never", "cached"]), "--recurrence": st.just("0.2"), "--tile": st.just("32"),
     "--purpose": st.sampled_from(["maps", "recurrence"]),
     "--time-column": st.just("t"), "--dataset": st.just("values"), "--edges": _INT,
     "xmap-grid --output": st.just("g"), "xmap-grid --E": st.sampled_from(["1", "1:2"]),

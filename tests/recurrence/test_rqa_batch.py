@@ -267,7 +267,7 @@ def test_frames_in_groups(one_device):
      ({"series": [series(30)], "radius_unit": "sd"}, "radius_unit='sd'"),
      ({"series": [series(30)], "radius": -1}, "radius=-1"),
      ({"series": [series(30), np.ones((30, 2))]}, "its points have 4 coordinates, and those of series"),
-     ({"series": [series(30)], "progress": 3}, "progress=3: a function is needed, which is given series done"),
+     ({"series": [series(30)], "progress": 3}, "progress=3: a function is needed"),
      ({"series": [series(30), series(5)], "threshold": "neighbours", "radius": 9}, r"series \(series=1\): radius=9")],
 )  # fmt: skip
 def test_bad_input(one_device, given, message):

@@ -125,7 +125,7 @@ def test_table_of_windows(one_device):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [({"window": 101}, "window=101: .* at most the 100 of x"), ({"window": 5}, "window=5: a window has at least 6"),
-     ({"step": 0}, "step=0"), ({"progress": 3}, "progress=3: a function is needed, which is given windows done"),
+     ({"step": 0}, "step=0"), ({"progress": 3}, "progress=3: a function is needed"),
      ({"theiler": 46}, "theiler=46 leaves no cell of a 46 x 46 matrix"),
      ({"radius": [1.0, 2.0]}, "one radius"), ({"threshold": "recurrence_rate", "radius": 0.1}, "threshold="),
      ({"threshold": "neighbours", "radius": 3}, "threshold=")],

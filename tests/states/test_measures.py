@@ -9,8 +9,9 @@ from series_helpers import driven
 
 import pyedmcl
 from pyedmcl.errors import InputError
+from pyedmcl.parameters import MEASURES
 from pyedmcl.states import arguments
-from pyedmcl.states.arguments import MEASURES, measure
+from pyedmcl.states.arguments import measure
 
 X, Y = driven(150)
 GAPS = np.where(np.arange(150) % 37 == 11, np.nan, Y)

@@ -19,10 +19,11 @@ from ...engines.ccm import CcmPair, SampledSkill
 from ...engines.smap import LocalFits
 from ...errors import InputError, shown
 from ...forecast.simplex import Projection, laid_out
+from ...functions import MOST_NEIGHBOURS
 from ...reference.edm import nearest_first
 from ...search.searches import ExhaustiveSearcher
 from ...series.arrays import to_array
-from ...states.arguments import MOST_NEIGHBOURS, draws, pearson, theta_of_fit
+from ...states.arguments import draws, pearson, theta_of_fit
 from ...states.states import delay_states, embed, future
 
 # What takes the place of Kokkos.

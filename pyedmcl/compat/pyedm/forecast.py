@@ -18,7 +18,8 @@ from ...arguments import integer
 from ...device.select import open_device
 from ...engines.smap import LocalFits
 from ...errors import InputError, missing_extra, warn
-from ...states.arguments import MOST_GENERATED, theta_of_fit
+from ...functions import MOST_GENERATED
+from ...states.arguments import theta_of_fit
 from ..checked import checked
 from . import frames
 from .frames import ComputeError, Embed, Task, make_task, nearest, numeric_time, pandas, put_frames, warn_of_few

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from ...arguments import integer, room
 from ...device.select import open_device
 from ...errors import InputError, missing_extra, shown, warn
+from ...functions import MOST_NEIGHBOURS
 from ...launch.staging import require_rows
 from ...search.searches import ExhaustiveSearcher
 from ...search.tables import coordinate_problem, lay_out_states
 from ...series.arrays import to_array
 from ...series.date_forms import dates_of_texts
-from ...states.arguments import MOST_NEIGHBOURS, errors, pearson
+from ...states.arguments import errors, pearson
 from ...states.states import condition_together
 from ..checked import checked
 
