@@ -754,7 +754,7 @@ ARGUMENTS = (
              "2e-5 and takes GPUs as little as half the time of a lookup; processors gain nothing. Targets with a "
              "range too wide for that, pairs whose predictions hardly vary or are made of few rows, and maps of data "
              "with gaps are computed in full; ``provenance[\"precision\"]`` and a warning say how many targets were. "
-             "Fewer than 128 targets of one E are computed in full without a warning, since 16 bits save nothing there. "
+             "Fewer than 128 targets of one E are computed in full without a warning: 16 bits save nothing there. "
              "Linear fits predict on matrix units where the device has them, which changes rho by up to 1e-5, and in "
              "full elsewhere. See ``docs/approximate.md``.",
              "compact is faster on some GPUs, and skill may change by up to 2e-5.", _RUN),

@@ -585,8 +585,8 @@ def xmap_grid(
         time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions
         hardly vary or are made of few rows, and maps of data with gaps are computed in full;
         ``provenance["precision"]`` and a warning say how many targets were. Fewer than 128 targets of one E are
-        computed in full without a warning, since 16 bits save nothing there. Linear fits predict on matrix units where
-        the device has them, which changes rho by up to 1e-5, and in full elsewhere. See ``docs/approximate.md``.
+        computed in full without a warning: 16 bits save nothing there. Linear fits predict on matrix units where the
+        device has them, which changes rho by up to 1e-5, and in full elsewhere. See ``docs/approximate.md``.
     out : path, optional
         A folder for the result, with a store for each map that :func:`pyedmcl.open_xmap` opens too. The same call
         continues after an interruption, and one with more values keeps the maps that are there.

@@ -405,8 +405,8 @@ def xmap(
         time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions
         hardly vary or are made of few rows, and maps of data with gaps are computed in full;
         ``provenance["precision"]`` and a warning say how many targets were. Fewer than 128 targets of one E are
-        computed in full without a warning, since 16 bits save nothing there. Linear fits predict on matrix units where
-        the device has them, which changes rho by up to 1e-5, and in full elsewhere. See ``docs/approximate.md``.
+        computed in full without a warning: 16 bits save nothing there. Linear fits predict on matrix units where the
+        device has them, which changes rho by up to 1e-5, and in full elsewhere. See ``docs/approximate.md``.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but
