@@ -1,7 +1,7 @@
 ## Ranks of distances: the k-th smallest distance of all cells, or of each column, is found exactly in O(N) memory.
 ##
 ##   recurrence_ranks    how many cells of each column lie at or below each of a few limits: narrows an interval
-##   recurrence_gather   the distances in an interval, once they are few enough to be sorted on the host
+##   recurrence_gather   the distances in some intervals, which are sorted on the host, and how many lie below each
 ##   recurrence_next     the few smallest distances of each column above a limit
 ##
 ## A work-item owns a column j and goes through rows i of [row_begin, row_end) with |i - j| >= window. A cell is the compared
@@ -32,6 +32,7 @@
 ## ---- end of parameters ----
 <%
 looped = m > 32  # more coordinates are not written out, but read in a loop, which compiles as fast for any number
+rows = 1 if looped else 8
 %>
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
@@ -61,15 +62,24 @@ looped = m > 32  # more coordinates are not written out, but read in a loop, whi
 %endif
 </%def>
 
-## Opens two loops: over rows above the window (side 0, left out if lower) and below it, and s is the distance of each.
-<%def name="each_row()">
+## Whether a cell of a row counts: the upper part (side 0) ends where the lower one begins.
+<%def name="counted(row)">(side ? ${row} - j >= window : j - ${row} >= max(window, 1))</%def>
+
+## Opens two loops: over rows above the window (side 0, left out if lower) and below it, some at once. All columns of a
+## group go through the same rows, so that these are read once for all, also where some cells do not count.
+<%def name="each_row(column_begin, by=1)">
+  const int group_begin = ${column_begin} + (int)get_group_id(0) * ${wg};
   for (int side = lower ? 1 : 0; side < 2; ++side) {
-    const int begin = side ? max(row_begin, j + window) : row_begin;
-    const int end = side ? row_end : min(row_end, max(j - window + 1, row_begin));
-    // Without a window the upper part ends where the lower one begins.
-    const int stop = (side == 0 && window == 0) ? min(row_end, j) : end;
-    for (int i = begin; i < stop; ++i) {
+    const int begin = side ? max(row_begin, group_begin + window) : row_begin;
+    const int end = side ? row_end : min(row_end, group_begin + ${wg} - window);
+    for (int i = begin; i < end; i += ${by}) {
+</%def>
+
+## The same, row by row, and s is the distance of each cell that counts, else NaN.
+<%def name="each_cell()">
+${each_row("column_begin")}
 ${distance("i")}
+      if (!${counted("i")}) s = NAN;
 </%def>
 
 ## The coordinates of column j.
@@ -98,7 +108,7 @@ ${column()}
   const real limit${c} = limit[${c}];
   uint n${c} = 0;
 %endfor
-${each_row()}
+${each_cell()}
 %for c in range(candidates):
       n${c} += s <= limit${c};
 %endfor
@@ -109,21 +119,45 @@ ${each_row()}
 %endfor
 }
 
-// Distances with low < distance <= high of the same cells, in any order: found[0 .. capacity), filled[0] of them. low
-// and high are limits[0] and limits[1].
+// Of bands (limits[2 b], limits[2 b + 1]] of the same cells: counts[b * n_columns + j] grows by those at or below the
+// band, counts[(bands + b) * n_columns + j] by those in it, and these are found[b * capacity ...], in any order, as far
+// as they fit; filled[b] is their number. ${rows} rows at once are counted before any of them is put down.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void recurrence_gather(global const real* restrict x, global const real* restrict y, global const real* restrict limits,
-                       global real* restrict found, global int* restrict filled, const int capacity,
-                       const int row_begin, const int row_end, const int n_columns, const int window,
-                       const int lower) {
+                       global uint* restrict counts, global real* restrict found, global int* restrict filled,
+                       const int bands, const int capacity, const int row_begin, const int row_end,
+                       const int n_columns, const int window, const int lower) {
   const int j = get_global_id(0);
   if (j >= n_columns) return;
 ${column()}
-  const real low = limits[0], high = limits[1];
-${each_row()}
-      if (s > low && s <= high) {
-        const int slot = atomic_inc(filled);
-        if (slot < capacity) found[slot] = s;
+${each_row("0", rows)}
+%for r in range(rows):
+      real s${r};
+      {
+        const int at = min(i + ${r}, end - 1);
+${distance("at")}
+        s${r} = i + ${r} < end && ${counted(f"(i + {r})")} ? s : NAN;
+      }
+%endfor
+      for (int b = 0; b < bands; ++b) {
+        const real low = limits[2 * b], high = limits[2 * b + 1];
+        uint below = 0, reached = 0;
+%for r in range(rows):
+        below += s${r} <= low;
+        reached += s${r} <= high;
+%endfor
+        counts[(size_t)b * n_columns + j] += below;
+        if (reached > below) {
+          counts[(size_t)(bands + b) * n_columns + j] += reached - below;
+          // Compared once more, row by row, so that the atomic function stands in one place only.
+          for (int at = i; at < min(i + ${rows}, end); ++at) {
+${distance("at")}
+            if (${counted("at")} && s > low && s <= high) {
+              const int slot = atomic_inc(filled + b);
+              if (slot < capacity) found[(size_t)b * capacity + slot] = s;
+            }
+          }
+        }
       }
     }
   }
@@ -143,7 +177,7 @@ ${column()}
 %for r in range(next):
   real best${r} = found[(size_t)at * ${next} + ${r}];
 %endfor
-${each_row()}
+${each_cell()}
       if (s > low && s < best${next - 1}) {
         best${next - 1} = s;
 %for r in reversed(range(next - 1)):

@@ -331,6 +331,8 @@ def rqa(
     Notes
     -----
     Cost: all pairs of points are compared once for all radii: about n^2 * m / 2 multiply-adds; memory grows with n.
+    With "recurrence_rate" they are compared once more, in the precision that decides, for all rates together, which
+    takes one to two times as long again (``bench/rates.py``).
 
     Examples
     --------

@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 #
 # Distances are not negative, so that they order like their bit patterns. A limit is found by narrowing an interval of
 # bit patterns: each sweep over the cells counts those at or below some limits inside the interval. Where few cells are
-# left in it their distances are fetched and sorted.
+# left in it their distances are fetched and sorted. A sample says where to begin, such that one sweep mostly suffices.
 
 
-_GATHERED = 1 << 20  # distances fetched to be sorted
-_SAMPLE = 1 << 16  # pairs looked at on the host for a first interval
+_GATHERED = 1 << 22  # distances fetched to be sorted
+_SAMPLE = 1 << 16, 1 << 22  # pairs looked at on the host for a first interval, at least and at most
+_SAMPLED = 512  # cells, of which one is looked at
+_BANDS = 8  # intervals of which distances are fetched in one sweep
 _COLUMNS = 1 << 20  # columns with limits of their own at once
 
 
@@ -130,25 +132,27 @@ class Ranks:
                 buffer.release()
         return counted.T.astype(np.int64) if of_columns else total
 
-    def between(self, low: float, high: float) -> NDArray[Any]:
-        """The distances in (low, high], ascending; there must be at most :data:`_GATHERED`."""
-        gathered, filled = np.empty(_GATHERED, self.dtype), np.zeros(1, np.int32)
+    def gathered(self, bands: NDArray[Any]) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
+        """Of bands (n, 2), low < distance <= high: how many cells (n, 2) are below each and in it, and the distances in
+        it, in any order; only some of them where :data:`_GATHERED` are too few for all bands."""
+        n, width, held = len(bands), self.problem.n_columns, _GATHERED // len(bands)
+        counted, filled = np.zeros((2 * n, width), np.uint32), np.zeros(n, np.int32)
         kernel = build(self.executor, self._spec, {**self._values, "per_column": False}, "recurrence_gather")
-        limits = np.array([low, high], self.dtype)
-        buffers = [self.executor.upload(limits), self.executor.allocate(gathered.nbytes), self.executor.upload(filled)]
+        upload, download = self.executor.upload, self.executor.download
+        room = self.executor.allocate(n * held * self.dtype.itemsize)
+        buffers = [upload(np.ascontiguousarray(bands, self.dtype)), upload(counted), room, upload(filled)]
         try:
-            n = self.problem.n_columns
-            held = dict(zip(("limits", "found", "filled"), buffers, strict=True))
-            self._sweep(kernel, n, 2, capacity=_GATHERED, **held)
-            self.executor.download(buffers[2], filled)
-            part = gathered[: int(filled[0])]
-            if len(part):
-                self.executor.download(buffers[1], part)
+            named = dict(zip(("limits", "counts", "found", "filled"), buffers, strict=True))
+            self._sweep(kernel, width, 4 * n, bands=n, capacity=held, **named)
+            totals = download(buffers[1], counted).sum(axis=1, dtype=np.int64).reshape(2, n).T
+            found = [np.empty(min(int(count), held), self.dtype) for count in totals[:, 1]]
+            for band, part in enumerate(found):
+                if len(part):
+                    download(room, part, band * held * self.dtype.itemsize)
         finally:
             for buffer in buffers:
                 buffer.release()
-        part.sort()
-        return part
+        return totals, found
 
     def _sweep(self, kernel: Any, n_columns: int, comparisons: int, **arguments: Any) -> None:
         """All rows against some columns, with the given number of comparisons a cell."""
@@ -165,51 +169,44 @@ class Ranks:
             row = end
         self.executor.finish()
 
-    def kth(self, k: int, cells: int, sample: Callable[[int], NDArray[Any]]) -> float:
-        """The k-th smallest distance of all counted cells, k = 1, ..., as a number of the arithmetic.
+    def kth(self, k: Sequence[int], cells: int, sample: Callable[[int], NDArray[Any]]) -> list[float]:
+        """The k-th smallest distances of all counted cells, k = 1, ..., as numbers of the arithmetic.
 
         Parameters
         ----------
-        k, cells : int
-            ``cells`` of complete points are counted, and k is at most that number.
+        k : sequence of int
+            All are searched together.
+        cells : int
+            ``cells`` of complete points are counted, and no k is more than that.
         sample : callable
             ``sample(n)`` gives some n distances of random cells; only speed depends on them.
         """
-        seen = np.sort(sample(_SAMPLE))
-        low, high = -1, int(_bits(np.full(1, np.inf, self.dtype))[0])  # count(low) < k <= count(high)
-        inside = cells
-        trial = self._from_sample(seen, k / cells) if len(seen) else _spread(low, high, self.candidates)
-        below_low = 0
-        while high - low > 1:
-            if inside <= _GATHERED:
-                start = _value(low, self.dtype) if low >= 0 else -1.0
-                return float(self.between(start, _value(high, self.dtype))[k - below_low - 1])
-            counted = self.counts(_values(trial, self.dtype))
-            above = counted >= k
-            first = int(np.argmax(above)) if above.any() else len(trial)
-            if first < len(trial) and trial[first] < high:
-                high = int(trial[first])
-                inside_high = int(counted[first])
+        search = _Search(np.array(k, np.int64), cells, self.dtype)
+        seen = _bits(np.sort(sample(int(np.clip(cells // _SAMPLED, *_SAMPLE)))))
+        open_ = search.open
+        bands, inside = (search.guessed(seen) if len(seen) else search.bands(open_))
+        while len(open_):
+            bands, inside, now = bands[:_BANDS], inside[:_BANDS], open_[:_BANDS]
+            if inside.max() <= _GATHERED // len(now):
+                limits = _values(np.maximum(bands, 0), self.dtype)
+                limits[bands < 0] = -1
+                totals, found = self.gathered(limits)
+                search.learn(bands.ravel(), totals.cumsum(axis=1).ravel())
+                for at, (below, held), part in zip(now, totals, found, strict=True):
+                    rank = int(search.k[at] - below)
+                    if 0 < rank <= held == len(part):
+                        search.value[at] = float(np.partition(part, rank - 1)[rank - 1])
             else:
-                inside_high = below_low + inside
-            if first > 0 and trial[first - 1] > low:
-                low, below_low = int(trial[first - 1]), int(counted[first - 1])
-            inside = inside_high - below_low
-            trial = _spread(low, high, self.candidates)
-        return _value(high, self.dtype)
+                trial = search.trial(bands, self.candidates, seen)
+                search.learn(trial, self.counts(_values(trial, self.dtype)))
+            open_ = search.open
+            bands, inside = search.bands(open_)
+        return search.value.tolist()
 
     def above(self, low: float, cells: int, sample: Callable[[int], NDArray[Any]]) -> float:
         """The smallest distance above ``low`` of all counted ``cells``; 0 where there is none."""
         counted = int(self.counts(np.full(self.candidates, low, self.dtype))[0])
-        return self.kth(counted + 1, cells, sample) if counted < cells else 0.0
-
-    def _from_sample(self, seen: NDArray[Any], share: float) -> NDArray[np.int64]:
-        """Limits around the wanted quantile of a sample, as far apart as its error is wide."""
-        n = len(seen)
-        error = 4 * np.sqrt(n * share * (1 - share)) + 4
-        places = np.rint(np.linspace(share * n - error, share * n + error, self.candidates)).astype(int)
-        chosen: NDArray[np.int64] = _bits(seen[np.clip(places, 0, n - 1)])
-        return chosen
+        return self.kth([counted + 1], cells, sample)[0] if counted < cells else 0.0
 
     def kth_of_columns(
         self, k: int, cells: NDArray[np.int64], sample: Callable[[int], NDArray[Any]]
@@ -223,7 +220,7 @@ class Ranks:
         sample : callable
             As for :meth:`kth`.
         """
-        seen = np.sort(sample(_SAMPLE))
+        seen = np.sort(sample(_SAMPLE[0]))
         out = np.empty(self.problem.n_columns, np.float64)
         for begin in range(0, len(out), _COLUMNS):
             part = out[begin : begin + _COLUMNS]
@@ -273,6 +270,61 @@ class Ranks:
         finally:
             for buffer in buffers:
                 buffer.release()
+
+
+class _Search:
+    """What is known of the k-th distances of some cells: each lies in an interval (low, high] of bit patterns."""
+
+    def __init__(self, k: NDArray[np.int64], cells: int, dtype: np.dtype[Any]) -> None:
+        self.k, self.dtype, self.cells = k, dtype, cells
+        self.low, self.below = np.full(len(k), -1, np.int64), np.zeros(len(k), np.int64)  # below: cells up to low
+        self.high = np.full(len(k), _bits(np.full(1, np.inf, dtype))[0])
+        self.reached = np.full(len(k), cells, np.int64)  # cells up to high
+        self.value = np.full(len(k), np.nan)
+
+    @property
+    def open(self) -> NDArray[np.int64]:
+        """Places of those that are not known yet."""
+        return np.flatnonzero(np.isnan(self.value))
+
+    def learn(self, limits: NDArray[np.int64], counted: NDArray[np.int64]) -> None:
+        """So many cells lie at or below each limit."""
+        for limit, count in zip(limits.tolist(), counted.tolist(), strict=True):
+            up, down = (count < self.k) & (limit > self.low), (count >= self.k) & (limit < self.high)
+            self.low[up], self.below[up] = limit, count
+            self.high[down], self.reached[down] = limit, count
+        certain = self.high - self.low <= 1
+        self.value[certain] = _values(self.high[certain], self.dtype)
+
+    def bands(self, of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Intervals (n, 2) and how many cells lie in each."""
+        return np.stack([self.low[of], self.high[of]], axis=1), self.reached[of] - self.below[of]
+
+    def guessed(self, seen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The same by a sorted sample: the wanted quantiles, as far to both sides as their error is wide."""
+        n, share = len(seen), self.k / self.cells
+        error = 4 * np.sqrt(n * share * (1 - share)) + 4
+        places = np.rint(np.stack([share * n - error, share * n + error], axis=1)).astype(np.int64)
+        bands = np.where(places < 0, -1, seen[np.clip(places, 0, n - 1)])
+        held = np.searchsorted(seen, bands[:, 1], "right") - np.searchsorted(seen, bands[:, 0], "right")
+        return bands, -(-held * self.cells // n)
+
+    def trial(self, bands: NDArray[np.int64], n: int, seen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """n limits in ascending order that tell most of where in these bands the distances lie: as many cells of the
+        sample between two of them, else evenly spaced. Where many cells have one distance, that one and the last
+        number before it."""
+        each = max(n // len(bands), 2)
+        chosen: list[int] = []
+        for low, high in bands.tolist():
+            first, end = np.searchsorted(seen, [low, high], "right")
+            if end - first < 4 * each:
+                chosen += _spread(low, high, each).tolist()
+                continue
+            own = np.unique(seen[np.linspace(first, end - 1, each).astype(np.int64)])
+            repeated = own[np.searchsorted(seen, own, "right") - np.searchsorted(seen, own) > 1]
+            chosen += np.unique(np.concatenate([own, repeated - 1]))[:each].tolist()
+        limits = np.unique(np.array(chosen[:n], np.int64))
+        return np.concatenate([limits, np.full(n - len(limits), limits[-1])])
 
 
 def _bits(values: NDArray[Any]) -> NDArray[np.int64]:
@@ -409,7 +461,7 @@ def largest_distance(executor: Executor, problem: RqaProblem, rows: Points, colu
         window=window, lower=problem.symmetric,
     )  # fmt: skip
     try:
-        limit = ranks.kth(cells, cells, sampler(problem, rows, columns, window))
+        limit = ranks.kth([cells], cells, sampler(problem, rows, columns, window))[0]
     finally:
         ranks.release()
     return math.ldexp(float(metric_named(problem.metric).radius_of(np.float64(limit))), problem.exponent)
@@ -460,26 +512,26 @@ def _limits_of_rates(
     weight = 2 if problem.symmetric else 1
     searched = (outside - identity) // weight
     lower_window = max(window, 1) if problem.symmetric else window
+    wanted = [-(-(_points_for(rate, cells) - identity) // weight) for rate in rates]
+    for rate, k in zip(rates, wanted, strict=True):
+        if k > searched:
+            most = (identity + weight * searched) / max(cells, 1)
+            raise InputError(
+                f"{name}={rate!r}: the recurrence rate can reach {most:.6g} at most, since cells within the "
+                "Theiler window do not recur; choose a lower rate"
+            )
+    sample = sampler(problem, rows, columns, lower_window)
     ranks = Ranks(
         executor, problem, rows.values, None if problem.symmetric else columns.values,
         window=lower_window, lower=problem.symmetric,
     )  # fmt: skip
-    limits = []
     try:
-        for rate in rates:
-            k = -(-(_points_for(rate, cells) - identity) // weight)
-            if k > searched:
-                most = (identity + weight * searched) / max(cells, 1)
-                raise InputError(
-                    f"{name}={rate!r}: the recurrence rate can reach {most:.6g} at most, since cells within the "
-                    "Theiler window do not recur; choose a lower rate"
-                )
-            sample = sampler(problem, rows, columns, lower_window)
-            limit = 0.0 if k < 1 else ranks.kth(k, searched, sample)
-            limits.append((limit, ranks.above(0.0, searched, sample) if limit == 0.0 else limit))
+        found = iter(ranks.kth([k for k in wanted if k > 0], searched, sample))
+        limits = [next(found) if k > 0 else 0.0 for k in wanted]
+        following = ranks.above(0.0, searched, sample) if 0.0 in limits else 0.0
     finally:
         ranks.release()
-    return limits
+    return [(limit, limit or following) for limit in limits]
 
 
 def _smallest_radius(problem: RqaProblem, limit: float, following: float, name: str) -> float:

@@ -63,6 +63,20 @@ def test_recurrence_rate_is_reached_by_the_smallest_radius(device, monkeypatch, 
         assert limit == 0 or smaller == 0 or within(kept, smaller, options) < k
 
 
+@pytest.mark.parametrize("values", ["continuous", "codes"])
+def test_several_rates_are_found_in_one_pass_over_the_matrix(one_device, monkeypatch, values):
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal(3000) if values == "continuous" else rng.integers(0, 40, 3000).astype(float)
+    passes = []
+    sweep = thresholds.Ranks._sweep
+    monkeypatch.setattr(thresholds.Ranks, "_sweep", lambda *args, **more: passes.append(0) or sweep(*args, **more))
+    for rates in ([0.1], [0.05, 0.1, 0.2, 0.3]):
+        passes.clear()
+        found = pyedmcl.rqa(x, radius=rates, threshold="recurrence_rate", device=one_device)
+        assert (found.measure("RR") >= rates).all()
+        assert len(passes) <= (1 if values == "continuous" else 2)
+
+
 def within(compared, radius, options):
     """How many distances lie within a radius, as the convention compares them."""
     number = np.float64(radius) if options.get("exact", True) else np.float32(radius)

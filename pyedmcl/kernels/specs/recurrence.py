@@ -347,8 +347,8 @@ RECURRENCE_RANKS = KernelSpec(
     arguments="""
         recurrence_ranks(const real* x, y, limits; uint* counts; int row_begin, row_end, column_begin, n_columns,
             window, lower)
-        recurrence_gather(const real* x, y, limits; real* found; int* filled; int capacity, row_begin, row_end,
-            n_columns, window, lower)
+        recurrence_gather(const real* x, y, limits; uint* counts; real* found; int* filled; int bands, capacity,
+            row_begin, row_end, n_columns, window, lower)
         recurrence_next(const real* x, y, lows; real* found; int row_begin, row_end, column_begin, n_columns, window,
             lower)
     """,
@@ -362,9 +362,10 @@ RECURRENCE_RANKS = KernelSpec(
         recurrence_gather | round_up(n_columns, wg) | wg
           x: (row_end - 1) * stride + reach_of_point + 1
           y: (n_columns - 1) * stride + reach_of_point + 1
-          limits: 2
-          found: capacity
-          filled: 1
+          limits: 2 * bands
+          counts: 2 * bands * n_columns
+          found: bands * capacity
+          filled: bands
         recurrence_next | round_up(n_columns, wg) | wg
           x: (row_end - 1) * stride + reach_of_point + 1
           y: (n_columns - 1) * stride + reach_of_point + 1

@@ -311,7 +311,7 @@ class RanksProblem(MatrixProblem):
             return metric_named(problem.metric).compared(iter((points[a] - points[b]).T))
 
         def go() -> Answer:
-            threshold = ranks.kth(int(self.share * cells.sum()), int(cells.sum()), sample)
+            (threshold,) = ranks.kth([int(self.share * cells.sum())], int(cells.sum()), sample)
             columns = ranks.kth_of_columns(self.neighbours, cells, sample)
             return {"threshold": np.array([threshold]), "thresholds": np.asarray(columns)}
 
