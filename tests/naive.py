@@ -140,10 +140,10 @@ def embed_dimension(x, E_max=20, tau=1, Tp=1, exclusion_radius=0, k=None):
 
 
 def xmap(data, E, tau=1, Tp=0, exclusion_radius=0, k=None):
-    """rho (N, N): row = library, column = target; each target is mapped with its own E."""
+    """rho (N, N): row = library, column = target; each target is mapped with its own E. A constant library has none."""
     data = np.asarray(data, dtype=np.float64)
     rho = np.full((data.shape[1], data.shape[1]), np.nan)
-    for i in range(data.shape[1]):
+    for i in np.flatnonzero(np.nanmin(data, axis=0) < np.nanmax(data, axis=0)):
         for j in range(data.shape[1]):
             rho[i, j] = simplex(data[:, i], target=data[:, j], E=int(np.broadcast_to(E, data.shape[1])[j]), tau=tau,
                                 Tp=Tp, k=k, exclusion_radius=exclusion_radius)["rho"]  # fmt: skip

@@ -210,7 +210,8 @@ class XmapGrid(Result):
         """The part at some values, as ``sel(E=3, tau=2)``: axes that are named are gone."""
         index: list[Any] = [slice(None)] * len(self.axes)
         for name, value in values.items():
-            index[self._place(name)] = place_of(name, value, self.axes[name], "is not on the grid")
+            place = self._place(name)
+            index[place] = place_of(name, value, self.axes[name], "is not on the grid")
         rest = {name: labels for name, labels in self.axes.items() if name not in values}
         if isinstance(self.rho, np.ndarray):
             rho: Any = self.rho[tuple(index)]

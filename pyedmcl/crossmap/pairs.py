@@ -238,7 +238,7 @@ def pairs_in_groups(
         layout = of.layout(E=highest, tau=tau, Tp=ahead, exclusion_radius=fields["exclusion_radius"])
         laid, fields["exclusion_radius"] = layout.series(series), layout.exclusion_radius
         series, target_series = laid, laid if target_series is series else layout.series(target_series, "targets")
-    fields["data"] = Prepared(series, dtype, libraries=True)
+    fields["data"] = Prepared(series, dtype)
     if targets is not None:
         fields["targets"] = Prepared(target_series, dtype)
     return {**fields, "E": dims, "E_max": E_max if dims is None else None}, layout
@@ -251,8 +251,7 @@ def gap_patterns(problem: PairsProblem) -> tuple[NDArray[np.int_], dict[int, NDA
     numbers: dict[bytes, int] = {}
     for column in np.flatnonzero(gaps):
         mask = library_mask_of(values[:, column], problem.Tp)
-        if mask is None:  # a constant series, with which there is no correlation
-            continue
+        assert mask is not None
         patterns[column] = number = numbers.setdefault(mask.tobytes(), len(numbers) + 1)
         masks[number] = mask
     return patterns, masks
@@ -320,7 +319,7 @@ def layered_map_data(problem: PairsProblem, E: NDArray[np.int_]) -> MapData:
         conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern,
         library_masks, gaps=gaps | (neighbors - 2 * problem.exclusion_radius - 1 < 1), search=problem.search,
         targets=None if problem.targets is None else problem.targets.conditioned.values, predicted=predicted,
-        hidden=hidden, compact=problem.compact,
+        hidden=hidden, compact=problem.compact, stateless=problem.data.stateless,
     )  # fmt: skip
 
 
@@ -430,7 +429,7 @@ def missing_of(values: NDArray[np.floating]) -> NDArray[np.bool_] | None:
 
 def libraries_of(problem: PairsProblem, which: NDArray[np.int_], lags: tuple[int, ...]) -> Libraries:
     """Some series of a problem as libraries, each with its own E."""
-    conditioned, n_steps = problem.data.conditioned, problem.data.series.n_steps
+    conditioned, n_steps = problem.data.libraries, problem.data.series.n_steps
     E = np.array(problem.E, int)
     far = max(abs(lag) for lag in lags)
     rows = n_steps - (int(E.max()) - 1) * problem.tau - far - 2 * problem.exclusion_radius - 1

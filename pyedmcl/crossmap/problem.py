@@ -335,7 +335,7 @@ class XmapWindowsEngine:
         targets = libraries if p.targets is None else windows_side(p.targets, windows, block)
         E, record = window_dimensions(p, self._executor, targets, n)
         rho = np.empty((n, p.data.series.n_series, E.shape[1]), np.dtype(p.data.dtype))
-        sides = [side.conditioned.gaps.reshape(n, -1).any(axis=1) for side in (libraries, targets)]
+        sides = [gaps.reshape(n, -1).any(axis=1) for gaps in (libraries.libraries.gaps, targets.conditioned.gaps)]
         # Gaps rule out rows of their own window; folds, fits and measures of predictions have engines of their own.
         alone = sides[0] | sides[1] | (p.fits is not None or p.measured or bool(p.folds))
         if not alone.all():

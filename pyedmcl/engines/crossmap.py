@@ -97,6 +97,8 @@ class MapData:
     hidden: NDArray[np.int32] | None = None
     # Whether targets are looked up in 16 bits where that is precise enough (:mod:`.targets`).
     compact: bool = False
+    # ndarray of bool (n_series,), optional. Libraries that never change: rho of their states is NaN.
+    stateless: NDArray[np.bool_] | None = None
 
     def rows(self, E: Any) -> tuple[Any, int]:
         """First row that is predicted in dimension ``E``, one or several, and one past the last."""
@@ -297,10 +299,14 @@ class CrossMap:
                         self._lookups.run(tables, request, (targets.begin, targets.end), into)
         for layer, rows in enumerate(out):
             if isinstance(rows, DeviceRows):
+                for row in _stateless(self._data, a, n):
+                    nothing = np.full(self.n, np.nan, self.dtype)
+                    self.executor.upload(nothing, rho, (layer * n + row) * nothing.nbytes)
                 deliver_skill(self.executor, rho, layer * rows.size, rows)
             else:
                 self.executor.download(rho, rows, layer * nbytes)
                 require_rho(self.executor, rows, "lookup")
+                rows[_stateless(self._data, a, n)] = np.nan
 
     def _kernels(self, n_libraries: int) -> Iterator[tuple[KernelSpec, dict[str, Any]]]:
         """The kernels that ``n_libraries`` are sure to need, each with the values that its text is specialised by."""
@@ -349,7 +355,13 @@ def whole_map(
     inputs = {"values": data.values} if data.targets is None else {"values": data.values, "targets": data.targets}
     record = replayed(executor, key, inputs, {"rho": rho}, work)
     require_rho(executor, rho, "lookup")
+    rho[_stateless(data, 0, len(rho))] = np.nan
     return record
+
+
+def _stateless(data: MapData, first: int, n: int) -> NDArray[np.int_]:
+    """Which of ``n`` libraries never change."""
+    return np.flatnonzero([] if data.stateless is None else data.stateless[first : first + n])
 
 
 def _key(executor: Executor, data: MapData) -> Hashable | None:

@@ -279,7 +279,7 @@ def causal_network(
     legs = replace(legs, latest=latest_asked(latest, legs.lags, memory))
     if radius is None:
         fields["exclusion_radius"] = memory
-    fields["data"] = Prepared(seasons.series, fields["data"].dtype, libraries=True)
+    fields["data"] = Prepared(seasons.series, fields["data"].dtype)
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     if where is None:
         return _of(fields, legs, seasons, layout, runner, lib_sizes, memory)

@@ -261,22 +261,25 @@ class Prepared:
     dtype: str
     # Say nothing of outliers and levels, as of series that were drawn from others.
     quiet: bool = False
-    # States of these series estimate others: a series that never changes has no state, as if all of it were gaps.
-    libraries: bool = False
-
-    @cached_property
-    def stateless(self) -> NDArray[np.bool_]:
-        """Libraries (n_series,) that never change."""
-        low, high, _ = bounds(self.series.values, self.series.extent)
-        return np.asarray((low == high) & self.libraries)
 
     @cached_property
     def conditioned(self) -> Conditioned:
         """The series conditioned for ``dtype``: found once, and left out where the object is pickled."""
-        found = condition(self.series.values, self.dtype, self.series.extent, quiet=self.quiet)
+        return condition(self.series.values, self.dtype, self.series.extent, quiet=self.quiet)
+
+    @cached_property
+    def stateless(self) -> NDArray[np.bool_]:
+        """Series (n_series,) that never change: as libraries they estimate nothing."""
+        low, high, _ = bounds(self.series.values, self.series.extent)
+        return np.asarray(low == high)
+
+    @cached_property
+    def libraries(self) -> Conditioned:
+        """The same as libraries: one that never changes is all gaps."""
+        found = self.conditioned
         if not self.stateless.any():
             return found
         return replace(found, values=np.where(self.stateless, np.nan, found.values), gaps=found.gaps | self.stateless)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Prepared, (self.series, self.dtype, self.quiet, self.libraries)
+        return Prepared, (self.series, self.dtype, self.quiet)

@@ -218,7 +218,7 @@ def test_unknown_device_lists_those_there(one_device):
 
 
 def test_constant_predictions_have_no_skill(one_device):
-    """All rows of a constant library tie, so that the first ones predict every row: always the same value."""
+    """Nor has a constant library, whose states all tie."""
     n = 64
     library, target = np.zeros(n, np.float32), np.full(n, 0.7, np.float32)
     target[:2] = 0.1  # no embedded rows: never predicted from

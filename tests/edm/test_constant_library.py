@@ -80,3 +80,18 @@ def test_kept_edges_hold_no_constant(one_device):
 def test_a_state_with_one_constant_coordinate_has_a_skill(one_device):
     table = np.column_stack([DATA[:, 0], np.full(200, 0.1)])
     assert pyedmcl.simplex(table, target=DATA[:, 0], E=2, device=one_device).rho > 0.9
+
+
+def test_a_map_that_stays_on_the_device_has_no_skill_of_a_constant(one_device):
+    import pyopencl as cl
+    import pyopencl.array as cl_array
+
+    if not one_device.replace(":", "").isdigit():
+        pytest.skip("the caller's memory is that of OpenCL")
+    platform, device = map(int, one_device.split(":"))
+    queue = cl.CommandQueue(cl.Context([cl.get_platforms()[platform].get_devices()[device]]))
+    data = DATA.copy()
+    data[:, 2] = 0.1
+    out = cl_array.zeros(queue, (4, 4), np.float32)
+    pyedmcl.xmap(data, E=2, out=out)
+    assert np.isnan(out.get()[2]).all() and np.isfinite(out.get()[[0, 1, 3]][:, [0, 1, 3]]).all()
