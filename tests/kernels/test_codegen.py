@@ -42,7 +42,9 @@ def broken(monkeypatch, name, old, new):
 
 
 @pytest.fixture(autouse=True)
-def fresh():
+def fresh(tmp_path, monkeypatch):
+    """No text of another test, and none of these for another: what is broken here is not what lies on the disk."""
+    monkeypatch.setenv("PYEDMCL_CACHE_DIR", str(tmp_path))
     yield
     texts._template.cache_clear()
     build._text.cache_clear()
