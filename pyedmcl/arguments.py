@@ -100,7 +100,8 @@ def place_of(name: str, value: object, values: Sequence[Any], said: str = "was n
             with contextlib.suppress(decimal.InvalidOperation):  # a NaN that signals
                 if there == value:
                     return i
-    raise InputError(f"{name}={shown(value)} {said}; there are {', '.join(map(str, values))}")
+    there = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in values)
+    raise InputError(f"{name}={shown(value)} {said}; there are {there}")
 
 
 def several(name: str, value: Any) -> list[Any]:

@@ -241,6 +241,8 @@ def pairs_in_groups(
     fields["data"] = Prepared(series, dtype)
     if targets is not None:
         fields["targets"] = Prepared(target_series, dtype)
+    for name in {"data", "targets"} & fields.keys():
+        _ = fields[name].conditioned  # it is needed, and tells of outliers and levels whatever the engine
     return {**fields, "E": dims, "E_max": E_max if dims is None else None}, layout
 
 

@@ -123,7 +123,7 @@ def test_a_sweep_is_its_single_fits(device):
         error = (one.predicted - one.observed)[np.isfinite(one.observed)]
         assert one.mae == pytest.approx(np.abs(error).mean())
         assert one.rmse == pytest.approx(np.sqrt((error**2).mean()))
-    with pytest.raises(InputError, match=r"theta=3 is none.*0\.5, 0, 7\.5"):
+    with pytest.raises(InputError, match=r"theta=3 was not computed; there are 0\.5, 0, 7\.5"):
         sweep.at(3)
 
 

@@ -394,14 +394,18 @@ def test_ctrl_c_while_a_claim_is_made_leaves_no_claim(tmp_path, monkeypatch, aft
         signal.raise_signal(signal.SIGINT)
         return done
 
-    with pytest.raises(KeyboardInterrupt), Member(tmp_path) as member:
-        member.enter()
-        with monkeypatch.context() as patch:
-            patch.setattr(os, after, interrupted)
-            member.take("block-7")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # processes of pytest-xdist have another
+    try:
+        with pytest.raises(KeyboardInterrupt), Member(tmp_path) as member:
+            member.enter()
+            with monkeypatch.context() as patch:
+                patch.setattr(os, after, interrupted)
+                member.take("block-7")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     require_alone(tmp_path)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_is_not_ours_among_claims_is_left_and_told(tmp_path):

@@ -125,7 +125,7 @@ def test_more_neighbours_than_rows(one_device):
 
 
 def test_bad_arguments():
-    with pytest.raises(InputError, match=r"neighbors='tree': one of 'auto', 'exact'"):
+    with pytest.raises(InputError, match=r"neighbors='tree': one of 'exact', 'auto'"):
         pyedmcl.knn(lorenz_x(100), E=1, neighbors="tree")
     for recall in (0, 1.01, -1, float("nan"), True, "high", None):
         with pytest.raises(InputError, match=r"recall=.*at most 1"):

@@ -128,3 +128,35 @@ def test_skills_in_float32_are_those_of_float64_or_it_is_told(apart, one_device)
             assert apart >= 1e3
             return
     assert abs(rho["float32"] - rho["float64"]) < 2e-3
+
+
+#: Functions that find neighbours in float32. S-map of one series and recurrence decide in float64.
+ON_LEVELS = {
+    "simplex": lambda y, a, **o: pyedmcl.simplex(y, target=a, E=2, Tp=0, **o),
+    "knn": lambda y, a, **o: pyedmcl.knn(y, E=2, **o),
+    "ccm": lambda y, a, **o: pyedmcl.ccm(y, a, E=2, sample=2, seed=1, **o),
+    "ccm_lagged": lambda y, a, **o: pyedmcl.ccm_lagged(y, a, E=2, Tp=[0], **o),
+    "ccm_significance": lambda y, a, **o: pyedmcl.ccm_significance(y, a, E=2, n=19, seed=1, **o),
+    "partial_ccm": lambda y, a, **o: pyedmcl.partial_ccm(y, a, given=a[::-1].copy(), E=2, n=19, seed=1, **o),
+    "xmap": lambda y, a, **o: pyedmcl.xmap(np.column_stack([y, a]), E=2, **o),
+    "xmap, spearman": lambda y, a, **o: pyedmcl.xmap(np.column_stack([y, a]), E=2, skill="spearman", **o),
+    "windows": lambda y, a, **o: pyedmcl.xmap(np.column_stack([y, a]), E=2, windows=(150, 50), **o),
+    "xmap_significance": lambda y, a, **o: pyedmcl.xmap_significance(np.column_stack([y, a]), E=2, n=19, seed=1, **o),
+    "ccm_matrix": lambda y, a, **o: pyedmcl.ccm_matrix(np.column_stack([y, a]), E=2, sample=2, seed=1, **o),
+    "embed_dimension": lambda y, a, **o: pyedmcl.embed_dimension(y, E_max=2, **o),
+    "false_neighbors": lambda y, a, **o: pyedmcl.false_neighbors(y, E_max=2, **o),
+    "multiview": lambda y, a, **o: pyedmcl.multiview(np.column_stack([y, a]), 0, D=2, **o),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ON_LEVELS)
+def test_levels_that_float32_does_not_tell_apart_are_told_by_every_function(name, one_device):
+    y, a = coupled_maps(n_series=3, n_steps=300).values[:, :2].T.astype(float)
+    levels = 1e7 * (np.arange(300) // 75 % 2)
+    with pytest.warns(PyedmclWarning, match="loses digits by which neighbours are found"):
+        ON_LEVELS[name](y + levels, a, device=one_device)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        ON_LEVELS[name](y, a, device=one_device)
+    assert not [one for one in told if "loses digits" in str(one.message)]
