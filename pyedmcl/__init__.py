@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .recurrence.profile import lag_profile as lag_profile
     from .recurrence.rqa import joint_rqa as joint_rqa
     from .recurrence.rqa import rqa as rqa
+    from .recurrence.significance import rqa_significance as rqa_significance
     from .recurrence.windowed import windowed_rqa as windowed_rqa
     from .reporting.report import report as report
     from .significance.significance import ccm_significance as ccm_significance
