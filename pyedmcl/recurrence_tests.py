@@ -10,21 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import integer, reporter
-from ..errors import InputError, RecurrenceWarning, pandas_for, shown, warn
-from ..jobs.runner import public_function
-from ..launch.progress import report_progress
-from ..results.result import Label, Result, brief
-from ..series.regular import require_same_times
-from ..series.series import build_series
-from ..states import arguments as states
-from ..statistics import counts, false_discovery, p_values, tell_reach
-from ..surrogates.components import far_from_normal
-from ..surrogates.makers import draw
-from ..surrogates.surrogate import check_method, choices_of, maker
-from .batch import rqa_batch
-from .measures import SHORT_NAMES
-from .rqa import Device, Progress
+from .arguments import integer, reporter
+from .errors import InputError, RecurrenceWarning, pandas_for, shown, warn
+from .jobs.runner import public_function
+from .launch.progress import report_progress
+from .recurrence.batch import rqa_batch
+from .recurrence.measures import SHORT_NAMES
+from .recurrence.rqa import Device, Progress
+from .results.result import Label, Result, brief
+from .series.regular import require_same_times
+from .series.series import build_series
+from .states import arguments as states
+from .statistics import counts, false_discovery, p_values, tell_reach
+from .surrogates.components import far_from_normal
+from .surrogates.makers import draw
+from .surrogates.surrogate import check_method, choices_of, maker
 
 Doubles = NDArray[np.float64]
 
@@ -117,7 +117,7 @@ class RqaSignificance(Result):
 
     def plot(self, path: str | None = None) -> Any:
         """Measures and bands of their surrogates over the windows; saved to ``path`` if given. Needs matplotlib."""
-        from ..plot.recurrence import tested_curves
+        from .plot.recurrence import tested_curves
 
         return tested_curves(self, path)
 
