@@ -269,7 +269,7 @@ def decided(p_value: Doubles, n: Counts, rate: float) -> Mask:
     return np.asarray(made & ~still_open(lower, upper, rate))
 
 
-def tell_reach(p_value: Doubles, n: int, rate: float) -> None:
+def tell_reach(p_value: Doubles, n: int, rate: float, *, sides: int = 1, tests: str = "directions") -> None:
     """Warn where n is too small for any test to pass at ``rate``, although more surrogates might tell.
 
     Parameters
@@ -278,9 +278,13 @@ def tell_reach(p_value: Doubles, n: int, rate: float) -> None:
         NaN for tests that were not made.
     n : int
         Most surrogates of a test.
+    sides : int
+        2 where p-values are two-sided; n is a number then.
+    tests : str
+        What is tested, in the plural.
     """
     made = p_value[np.isfinite(p_value)]
-    smallest = smallest_p(n)
+    smallest = sides * smallest_p(n)
     lowest = int((made <= smallest * (1 + 1e-9)).sum())
     if not lowest or bool((false_discovery(made) <= rate).any()):
         return
@@ -288,7 +292,8 @@ def tell_reach(p_value: Doubles, n: int, rate: float) -> None:
     can = "none can pass" if needed > made.size else f"any can pass only if {needed:,} have that p-value; {lowest:,} do"
     warn(
         f"nothing is significant because n={n:,} surrogates are too few: no p-value is below {smallest:.3g}, and of "
-        f"{made.size:,} directions at a false discovery rate of {rate:g} {can}. Take n='auto', or a larger n"
+        f"{made.size:,} {tests} at a false discovery rate of {rate:g} {can}. Take "
+        f"{'n=' + repr('auto') + ', or ' if sides == 1 else ''}a larger n"
     )
 
 

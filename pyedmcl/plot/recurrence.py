@@ -236,6 +236,37 @@ def measure_curves(
     return finished(figure, path, dpi=dpi)
 
 
+def tested_curves(tested: Any, path: PathLike | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
+    """Measures of windows with the bands of their surrogates, a panel each.
+
+    Parameters
+    ----------
+    tested : RqaSignificance
+    path, title, dpi
+        As for :func:`.figure.finished`, which also says what is raised.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure = new_figure(7.6, 1.4 + 1.3 * len(tested.measures))
+    panels = np.atleast_1d(figure.subplots(len(tested.measures), 1, sharex=True))
+    low, high = tested.band
+    for at, (ax, name) in enumerate(zip(panels, tested.measures, strict=True)):
+        middle = (low[:, at] + high[:, at]) / 2
+        reach = np.stack([middle - low[:, at], high[:, at] - middle])
+        ax.errorbar(tested.starts, middle, reach, fmt="none", ecolor="#9aa5ab", elinewidth=5, alpha=0.6,
+                    label="95 % of surrogates")  # fmt: skip
+        ax.plot(tested.starts, tested.value[:, at], ".", color="#21526b", markersize=7, label="series")
+        ax.set_ylabel(name)
+        ax.grid(alpha=0.25)
+    panels[-1].set_xlabel("first row of the window")
+    panels[0].legend(fontsize=8, frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
+    if title:
+        panels[0].set_title(title, fontsize=11, loc="left")
+    return finished(figure, path, dpi=dpi)
+
+
 def lag_curve(
     profile: Any, path: PathLike | None = None, *, several: int = 1, title: str | None = None, dpi: int = 150
 ) -> Any:

@@ -75,6 +75,7 @@ _TITLES = {
     "WindowedCcm": "Convergent cross mapping in windows",
     "WindowedCcmMatrix": "Convergent cross mapping of all pairs in windows", "WindowedForecast": "Forecasts in windows",
     "LagProfile": "Lag profile of cross recurrence", "FalseNeighbors": "False nearest neighbours",
+    "RqaSignificance": "Significance of recurrence measures",
     "MutualInformation": "Mutual information", "KnnResult": "Nearest neighbours", "EmbedResult": "Delay embedding",
 }  # fmt: skip
 _FEW = 4  # numbers of an array that is shown as a fact

@@ -1,0 +1,276 @@
+"""Tests of recurrence measures against surrogates, of a whole series and of windows along it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arguments import integer, reporter
+from .errors import InputError, RecurrenceWarning, pandas_for, shown, warn
+from .jobs.runner import public_function
+from .launch.progress import report_progress
+from .recurrence.batch import rqa_batch
+from .recurrence.measures import SHORT_NAMES
+from .recurrence.rqa import Device, Progress
+from .results.result import Label, Result, brief
+from .series.regular import require_same_times
+from .series.series import build_series
+from .states import arguments as states
+from .statistics import counts, false_discovery, p_values, tell_reach
+from .surrogates.components import far_from_normal
+from .surrogates.makers import draw
+from .surrogates.surrogate import check_method, choices_of, maker
+
+Doubles = NDArray[np.float64]
+
+MEASURES = ("DET", "L", "Lmax", "ENTR", "LAM", "TT")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RqaSignificance(Result):
+    """Recurrence measures of a series, or of windows along it, and of surrogates of each.
+
+    Attributes
+    ----------
+    measures : tuple of str
+        Short names.
+    starts : tuple of int
+        First row of each window; (0,) for the whole series.
+    value : ndarray of float64 (windows, measures)
+    surrogates : ndarray of float64 (windows, measures, n)
+        NaN where a surrogate has no lines.
+    p_value : ndarray of float64 (windows, measures)
+        Two-sided: twice the share of surrogates that are at least as far to the side on which the value lies.
+    q_value : ndarray of float64 (windows, measures)
+        False discovery rates over all measures and windows.
+    reasons : tuple of str
+        For each window the surrogates that were taken, where method "auto" or "seasonal" chose.
+    provenance : mapping
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(300) * 0.2) * np.sin(np.arange(300) * 0.031)
+    >>> tested = pyedmcl.rqa_significance(x, m=2, tau=8, radius=0.2, radius_unit="std", theiler=8, n=39, seed=1)
+    >>> tested.to_frame().columns.tolist()
+    ['start', 'measure', 'value', 'low', 'high', 'p_value', 'q_value']
+    """
+
+    series_label: ClassVar = Label("", "what tells the rows apart")
+    column_labels: ClassVar = {
+        "start": Label("rows", "first row of the window"),
+        "measure": Label("", "short name of the measure"),
+        "value": Label("", "of the series"),
+        "low": Label("", "of the surrogates, the quantile 0.025"),
+        "high": Label("", "of the surrogates, the quantile 0.975"),
+        "p_value": Label("1", "two-sided, by counting surrogates"),
+        "q_value": Label("1", "false discovery rate over all rows"),
+    }
+
+    measures: tuple[str, ...]
+    starts: tuple[int, ...]
+    value: Doubles
+    surrogates: Doubles
+    p_value: Doubles
+    q_value: Doubles
+    reasons: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def _facts(self) -> dict[str, str]:
+        facts = {"windows": f"{len(self.starts):,}", "surrogates": f"{self.surrogates.shape[2]:,}"}
+        return facts | {"measures": brief(self.measures), "q_value": brief(self.q_value)}
+
+    @property
+    def band(self) -> tuple[Doubles, Doubles]:
+        """Lower and upper ends (windows, measures) between which 95 % of the surrogates lie."""
+        present = np.sort(self.surrogates, axis=2)  # NaN at the end
+        n = np.isfinite(present).sum(axis=2)
+        ends = []
+        for share in (0.025, 0.975):
+            place = np.clip(np.floor(share * (n + 1)).astype(np.int64) - (share < 0.5), 0, np.maximum(n - 1, 0))
+            ends.append(np.take_along_axis(present, place[..., None], axis=2)[..., 0])
+        return ends[0], ends[1]
+
+    def significant(self, rate: float = 0.05) -> NDArray[np.bool_]:
+        """Where (windows, measures) the false discovery rate is at most ``rate``."""
+        found: NDArray[np.bool_] = self.q_value <= states.share("rate", rate)
+        return found
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Lists of what ``to_frame`` holds: a row for each window and measure."""
+        places = list(itertools.product(self.starts, self.measures))
+        low, high = self.band
+        numbers = {"value": self.value, "low": low, "high": high, "p_value": self.p_value, "q_value": self.q_value}
+        out: dict[str, list[Any]] = {"start": [at for at, _ in places], "measure": [name for _, name in places]}
+        return out | {name: values.ravel().tolist() for name, values in numbers.items()}
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row for each window and measure."""
+        return pandas_for("to_frame()").DataFrame(self.to_dict())
+
+    def plot(self, path: str | None = None) -> Any:
+        """Measures and bands of their surrogates over the windows; saved to ``path`` if given. Needs matplotlib."""
+        from .plot.recurrence import tested_curves
+
+        return tested_curves(self, path)
+
+
+@public_function
+def rqa_significance(
+    x: Any,
+    y: Any = None,
+    *,
+    window: int | None = None,
+    step: int | None = None,
+    measures: Sequence[str] = MEASURES,
+    n: int = 199,
+    surrogate: str = "iaaft",
+    period: float | None = None,
+    m: int = 1,
+    tau: int = 1,
+    radius: Any,
+    metric: str = "euclidean",
+    theiler: int | str | None = None,
+    lmin: int = 2,
+    vmin: int = 2,
+    wmin: int = 2,
+    convention: str = "pyrqa",
+    threshold: str = "fixed",
+    normalize: str | None = None,
+    radius_unit: str = "data",
+    seed: int | None = None,
+    regular: str | None = None,
+    progress: Progress | None = None,
+    device: Device = None,
+    tune: str | None = None,
+) -> RqaSignificance:
+    """Test whether recurrence measures differ from those of surrogates, of a series or of windows along it.
+
+    Parameters
+    ----------
+    x : array_like (n_steps,)
+        A series.
+    y : array_like (n_steps,), optional
+        A second series, for cross recurrence; surrogates are of y, and x stays.
+    window, step : int, optional
+        Rows of windows that are tested each by itself, and from one to the next (a whole window by default). The last
+        window is the last one that lies inside the series.
+    measures : sequence of str
+        Short or long names.
+    n : int
+        Surrogates of each window.
+    surrogate : str
+        What surrogates keep, a method of :func:`pyedmcl.surrogate`. "iaaft" keeps values and, nearly, the spectrum, so
+        that it tests for more than a linear stochastic process; of values far from normal it keeps too little, p is
+        too small, and a warning says so. "shuffle" keeps values only, from which any memory differs.
+    period : float, optional
+        As for :func:`pyedmcl.surrogate`.
+    radius
+        One radius, rate or number of neighbours, by the same rule for the series and for each surrogate: of a unit
+        such as "std", or of a rate, each has its own. No corridor.
+    theiler : int or "auto", optional
+        As for :func:`pyedmcl.rqa`; what "auto" finds of the series holds for its surrogates.
+    seed : int, optional
+        The same seed gives the same surrogates; by default a fresh one.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "windows")``.
+    m, tau, metric, lmin, vmin, wmin, convention, threshold, normalize, radius_unit, device, tune
+        As for :func:`pyedmcl.rqa`.
+
+    Returns
+    -------
+    RqaSignificance
+        ``value``, ``p_value`` and ``q_value`` (windows, measures).
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError, DeviceMemoryError
+
+    See Also
+    --------
+    rqa_batch : compares all pairs of points of each.
+    lag_profile : has surrogates of its own kinds, for who leads.
+
+    Notes
+    -----
+    Cost: n + 1 times that of ``rqa`` for each window. ``bench/rqa_significance.py`` counts how often p <= 0.05 where
+    the surrogates' hypothesis is true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.empty(400)
+    >>> x[0] = 0.3
+    >>> for t in range(1, 400):
+    ...     x[t] = 3.9 * x[t - 1] * (1 - x[t - 1])
+    >>> bool(pyedmcl.rqa_significance(x, radius=0.1, measures=["DET"], n=39, seed=1).p_value[0, 0] <= 0.05)
+    True
+    """
+    reporter(progress, "windows")
+    count = integer("n", n, 1, "the number of surrogates")
+    check_method(surrogate, "surrogate")
+    if isinstance(measures, str) or not len(measures):
+        raise InputError(f"measures={shown(measures)}: a list is needed, such as ['DET', 'LAM']")
+    short = {long: name for name, long in SHORT_NAMES.items()}
+    for name in measures:
+        if name not in SHORT_NAMES and name not in short:
+            raise InputError(f"measures={shown(measures)}: {shown(name)} is none; choose of {', '.join(SHORT_NAMES)}")
+    if threshold == "corridor" or np.ndim(radius):
+        raise InputError(f"radius={shown(radius)}: one number is tested; call once for each")
+    if y is not None:
+        require_same_times(x=x, y=y)
+    series = [states.one_series(data, name) for name, data in (("x", x), ("y", y)) if data is not None]
+    rows = series[0].n_steps
+    if series[-1].n_steps != rows and window is not None:
+        raise InputError(f"y: {series[-1].n_steps} rows, and x has {rows}; windows of both begin together")
+    if window is None and step is not None:
+        raise InputError(f"step={shown(step)}: windows need window=, too")
+    length = rows if window is None else integer("window", window, 2, "the rows of a window", most=rows)
+    by = length if step is None else integer("step", step, 1, "the rows from one window to the next")
+    starts = tuple(range(0, rows - length + 1, by))
+    sides = [[side.values[at : at + length if window is not None else None, 0] for at in starts] for side in series]
+    options: dict[str, Any] = {
+        "m": m, "tau": tau, "radius": radius, "metric": metric, "lmin": lmin, "vmin": vmin, "wmin": wmin,
+        "convention": convention, "threshold": threshold, "normalize": normalize, "radius_unit": radius_unit,
+        "errors": "raise", "device": device,
+    }  # fmt: skip
+    given = series[-1].values[:, 0]
+    if surrogate in ("iaaft", "phase") and far_from_normal(given[np.isfinite(given)]):
+        warn(
+            f"{'x' if y is None else 'y'}: its values are far from normal, of which surrogate={surrogate!r} keeps too "
+            "little: p-values of linear processes are too small. Test a transformed series, such as its logarithm",
+            RecurrenceWarning,
+        )  # fmt: skip
+    tested = rqa_batch(sides[0], sides[1] if y is not None else None, theiler=theiler, **options)
+    options |= {"theiler": tested.theiler}
+    names = tuple(short.get(name, name) for name in measures)
+    value = np.stack([tested.measure(name) for name in names], axis=1).astype(np.float64)
+    drawn = np.empty((len(starts), len(names), count))
+    random, reasons = states.stream(seed), []
+    for number in range(len(starts)):
+        part = build_series(sides[-1][number], series[-1].names)
+        chosen = choices_of([part], surrogate, period)
+        choice = chosen[0][0] if chosen[0] else None
+        reasons += [] if choice is None else [choice.reason]
+        make = maker(part, surrogate, period=period, E=max(m, 2), tau=tau, name="surrogate", choice=choice)
+        made = list(draw(make, count, random, number, part.n_steps))
+        against = rqa_batch(*([made] if y is None else [[sides[0][number]] * count, made]), **options)
+        for at, name in enumerate(names):
+            drawn[number, at] = against.measure(name)
+        report_progress(number + 1, len(starts), "windows")
+    (above, there), (below, _) = counts(value, drawn), counts(-value, -drawn)
+    p = np.minimum(2 * p_values(np.minimum(above, below), there), 1.0)
+    tell_reach(p, count, 0.05, sides=2, tests="measures of windows")
+    origin = {**tested.provenance, "n": count, "surrogate": surrogate, "seed": random, "window": window, "step": step}
+    return RqaSignificance(names, starts, value, drawn, p, false_discovery(p), tuple(reasons), origin)
