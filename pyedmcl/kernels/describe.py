@@ -245,6 +245,7 @@ ARGUMENT_MEANINGS = {
     "row_begin": "first row", "row_end": "one past the last row", "window": "cells nearer in time do not count",
     "limits": "radii", "lower": "whether only cells below the main diagonal count",
     "found": "distances that were found", "filled": "how many were found", "capacity": "how many there is room for",
+    "bands": "intervals of distances",
     "lows": "distance above which the next ones are wanted, of each column", "reach": "diagonals of a window",
     "dropped": "diagonals nearer than that are white", "inner": "inner radius, -1 for none", "outer": "outer radius",
     "word_begin": "first word", "diagonals": "cells along diagonals", "size": "points of a window",
