@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import integer, reporter
+from .arguments import integer
 from .errors import InputError, RecurrenceWarning, pandas_for, shown, warn
 from .jobs.runner import public_function
 from .launch.progress import report_progress
@@ -24,7 +24,7 @@ from .states import arguments as states
 from .statistics import counts, false_discovery, p_values, tell_reach
 from .surrogates.components import far_from_normal
 from .surrogates.makers import draw
-from .surrogates.surrogate import check_method, choices_of, maker
+from .surrogates.surrogate import choices_of, maker
 
 Doubles = NDArray[np.float64]
 
@@ -166,24 +166,66 @@ def rqa_significance(
     n : int
         Surrogates of each window.
     surrogate : str
-        What surrogates keep, a method of :func:`pyedmcl.surrogate`. "iaaft" keeps values and, nearly, the spectrum, so
-        that it tests for more than a linear stochastic process; of values far from normal it keeps too little, p is
-        too small, and a warning says so. "shuffle" keeps values only, from which any memory differs.
+        Method of :func:`pyedmcl.surrogate`. "auto" keeps what each series suggests, such as seasons that several share
+        and slow change; where "phase" and others lose that, a warning says so.
     period : float, optional
-        As for :func:`pyedmcl.surrogate`.
-    radius
-        One radius, rate or number of neighbours, by the same rule for the series and for each surrogate: of a unit
-        such as "std", or of a rate, each has its own. No corridor.
-    theiler : int or "auto", optional
-        As for :func:`pyedmcl.rqa`; what "auto" finds of the series holds for its surrogates.
+        Rows of a cycle, 12.42 as well as 12, for the surrogates "seasonal" and "auto"; looked for by default, and for
+        "seasonal" a warning says what was found.
+    m : int
+        Embedding dimension: coordinates of a point, at least 1.
+    tau : int
+        Lag between the coordinates of a state, in steps; at least 1.
+    radius : float or sequence
+        By ``threshold``: a radius in the unit of the data; a pair (inner, outer); a recurrence rate in (0, 1); a number
+        of neighbours. A sequence gives a table with a result for each; radii share one pass.
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
+    theiler : "auto" or int, optional
+        Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
+        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. By default 1 for one series; for cross
+        recurrence 0, but 1 with convention "pyrqa", which a warning tells. "auto" is the lag at which the
+        autocorrelation of the series falls below 1/e, as smooth series need, and 0 for cross recurrence. Convention
+        "accrqa" has no window: 0 and 1 are the same there.
+    lmin : int
+        Least length of a diagonal line; can be changed on the result.
+    vmin : int
+        Least length of a vertical line; can be changed on the result.
+    wmin : int
+        Least length of a white vertical line; can be changed on the result.
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa", "crqa-2.1"}
+        Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+        "crqa" has those of crqa up to 2.0.7, and "crqa-2.1" its newer denominator of the recurrence rate.
+    threshold : {"fixed", "corridor", "recurrence_rate", "neighbours"}
+        What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
+        which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
+        outside the Theiler window (outside the main diagonal for theiler = 0), and more only where distances tie.
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0.
+    radius_unit : {"data", "std", "range", "max_distance", "mean_distance"}
+        What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
+        largest, or the mean, distance of two points. All are those of the values that are compared, hence after
+        ``normalize``, and standard deviations divide by the number of values. With several columns, or with y, "std" is
+        the root of the mean variance of all columns and "range" the largest range. The result's ``radius`` is in the
+        unit of the data (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data"
+        only.
     seed : int, optional
-        The same seed gives the same surrogates; by default a fresh one.
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names.
     regular : {"insert", "ignore"}, optional
-        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
-        Called as ``progress(done, total, "windows")``.
-    m, tau, metric, lmin, vmin, wmin, convention, threshold, normalize, radius_unit, device, tune
-        As for :func:`pyedmcl.rqa`.
+        Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
+        bar.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -217,9 +259,7 @@ def rqa_significance(
     >>> bool(pyedmcl.rqa_significance(x, radius=0.1, measures=["DET"], n=39, seed=1).p_value[0, 0] <= 0.05)
     True
     """
-    reporter(progress, "windows")
-    count = integer("n", n, 1, "the number of surrogates")
-    check_method(surrogate, "surrogate")
+    count = n
     if isinstance(measures, str) or not len(measures):
         raise InputError(f"measures={shown(measures)}: a list is needed, such as ['DET', 'LAM']")
     short = {long: name for name, long in SHORT_NAMES.items()}
