@@ -17,7 +17,7 @@ from .launch.progress import report_progress
 from .recurrence.batch import rqa_batch
 from .recurrence.measures import SHORT_NAMES
 from .recurrence.rqa import Device, Progress
-from .results.result import Label, Result, brief
+from .results.result import ANSWER_ROWS, Answer, Label, Result, brief
 from .series.regular import require_same_times
 from .series.series import build_series
 from .states import arguments as states
@@ -85,6 +85,12 @@ class RqaSignificance(Result):
     def _facts(self) -> dict[str, str]:
         facts = {"windows": f"{len(self.starts):,}", "surrogates": f"{self.surrogates.shape[2]:,}"}
         return facts | {"measures": brief(self.measures), "q_value": brief(self.q_value)}
+
+    def answer(self) -> Answer:
+        """The measures that differ most from those of surrogates."""
+        table = self.to_dict()
+        rows = sorted(zip(*table.values(), strict=True), key=lambda row: (np.isnan(row[-1]), row[-1]))
+        return Answer(tuple(table), rows[:ANSWER_ROWS], len(rows))
 
     @property
     def band(self) -> tuple[Doubles, Doubles]:
