@@ -11,8 +11,9 @@ from __future__ import annotations
 import array
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import methodcaller
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..series.tables import Table
 from .text_layout import Layout, find_layout, fits, is_text, open_binary, rows_of_text, split
 
 _SENTENCE = re.compile(r"\w.*[\s:].*\w|\w:$")
+_WITHOUT_END = methodcaller("rstrip", "\r\n")
 _BEGINS_NUMBER = frozenset("0123456789+-.")
 
 
@@ -73,8 +75,8 @@ class _Rows:
         layout, options = self._layout, self._options
         try:
             with open_binary(self._path) as raw, io.TextIOWrapper(raw, encoding=layout.encoding) as handle:
-                below = ((number, line.rstrip("\r\n")) for number, line in
-                         islice(enumerate(handle, 1), layout.first - 1, None))  # fmt: skip
+                lines = enumerate(map(_WITHOUT_END, handle), 1)
+                below: Iterable[tuple[int, str]] = islice(lines, layout.first - 1, None)
                 if options.skip_rows:
                     below = ((number, line) for number, line in below if not options.leaves_out(number))
                 yield from rows_of_text(below, options)
@@ -92,7 +94,8 @@ class _Rows:
             if not line or (line[0] in " \f" and not line.strip(" \f")):
                 blank.append(number)
                 continue
-            cells = split(line, separator)
+            quoted = '"' in line
+            cells = split(line, separator) if quoted or separator is None else line.split(separator)
             if len(cells) != width or cells[0][:1] not in _BEGINS_NUMBER:
                 kind = self._kind(number, cells)
                 if kind == "below":
@@ -119,9 +122,11 @@ class _Rows:
                     for n in empty:
                         yield n, [""], ""
                 skipped["blank"] += empty
-            if number > previous + 1 + len(blank) and rows and not self._options.skip_rows:
+            if number != previous + 1 and number > previous + 1 + len(blank) and rows and not self._options.skip_rows:
                 skipped["comment"] += [n for n in range(previous + 1, number) if n not in blank]
-            blank, previous = [], number + (line.count("\n") if '"' in line else 0)
+            if blank:
+                blank = []
+            previous = number + line.count("\n") if quoted else number
             rows += 1
             yield number, cells, line
         if not self._told:
@@ -178,7 +183,6 @@ class _Rows:
         extend, note, width = flat.extend, numbers.append, self._layout.width
         for number, cells, line in self:
             note(number)
-            before = len(flat)
             try:
                 if comma:
                     extend([float(cell.replace(",", ".")) if "." not in cell else _raise() for cell in cells])
@@ -187,8 +191,8 @@ class _Rows:
                 if "_" in line:  # float() would read 1_5 as 15
                     raise ValueError
             except ValueError:
-                del flat[before:]
-                row = before // width
+                row = len(numbers) - 1
+                del flat[row * width :]
                 for i, cell in enumerate(cells):
                     number_of = plain_number(cell.replace(",", ".") if comma else cell) if not (
                         comma and "." in cell) else None  # fmt: skip
