@@ -138,19 +138,21 @@ class Ranks:
         n, width, held = len(bands), self.problem.n_columns, _GATHERED // len(bands)
         counted, filled = np.zeros((2 * n, width), np.uint32), np.zeros(n, np.int32)
         kernel = build(self.executor, self._spec, {**self._values, "per_column": False}, "recurrence_gather")
-        upload, download = self.executor.upload, self.executor.download
-        room = self.executor.allocate(n * held * self.dtype.itemsize)
-        buffers = [upload(np.ascontiguousarray(bands, self.dtype)), upload(counted), room, upload(filled)]
+        download = self.executor.download
+        named: dict[str, Buffer] = {}
         try:
-            named = dict(zip(("limits", "counts", "found", "filled"), buffers, strict=True))
+            room = named["found"] = self.executor.allocate(n * held * self.dtype.itemsize)
+            given = {"limits": np.ascontiguousarray(bands, self.dtype), "counts": counted, "filled": filled}
+            for name, array in given.items():
+                named[name] = self.executor.upload(array)
             self._sweep(kernel, width, 4 * n, bands=n, capacity=held, **named)
-            totals = download(buffers[1], counted).sum(axis=1, dtype=np.int64).reshape(2, n).T
+            totals = download(named["counts"], counted).sum(axis=1, dtype=np.int64).reshape(2, n).T
             found = [np.empty(min(int(count), held), self.dtype) for count in totals[:, 1]]
             for band, part in enumerate(found):
                 if len(part):
                     download(room, part, band * held * self.dtype.itemsize)
         finally:
-            for buffer in buffers:
+            for buffer in named.values():
                 buffer.release()
         return totals, found
 
