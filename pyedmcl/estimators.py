@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .errors import missing_extra
 from .forecast.simplex import simplex
 from .forecast.smap import smap
+from .series.reading import tell_of_numbers
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -49,6 +50,8 @@ class _StateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # s
         states, targets = validate_data(
             self, X, y, dtype=[np.float64, np.float32], y_numeric=True, ensure_min_samples=2, copy=True
         )
+        given = [*np.asarray(X).T, np.asarray(y)]
+        tell_of_numbers([*states.T, targets], given, [*(f"X[:, {i}]" for i in range(len(given) - 1)), "y"])
         self.library_, self.targets_ = states, np.asarray(targets, np.float64)
         return self
 

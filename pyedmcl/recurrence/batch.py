@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import boolean, column_names, several, some
+from ..arguments import boolean, some
 from ..call import noticed
 from ..errors import InputError, ReadingWarning, RecurrenceWarning, need, shown, warn
 from ..jobs.runner import ListSink, public_function
 from ..results.result import Answer, Label, Result, brief, common
 from ..series.arrays import to_array
-from ..series.groups import Groups, groups_of, names_columns
+from ..series.groups import Groups, groups_of, take_groups
 from ..series.number_forms import NotNumericError, numeric_column
-from ..series.series import Series
+from ..series.reading import tell_of_numbers
+from ..series.series import Series, as_series
 from . import arguments, remarks, rqa
 from .arguments import SEARCHED, Convention, Spread, metric_named, minimum, required, scaled, spread_in
 from .batch_counts import BatchCounts, Ints, MeasuresOfMany
-from .batch_problem import BatchProblem, Side, near_one, side_of
+from .batch_problem import BatchProblem, Side, is_plain, near_one, side_of
 from .measures import MEASURE_LABELS, SHORT_NAMES, RecurrenceResult, first_measures, long_name
 from .points import Embedding, coded, embedding_of, points_of
 from .problem import RqaProblem
@@ -87,17 +88,17 @@ def labelled(data: Any, what: str, *, groups: Any = None, columns: Any = None, a
     axis : int
         Of an array: the axis of time.
     """
-    if hasattr(data, "groupby") and hasattr(data, "columns") and hasattr(data, "iloc"):
-        return _of_frame(data, what, groups, columns)
+    if hasattr(data, "columns"):
+        return _of_table(data, what, groups, columns)
     if columns is not None:
         raise InputError(f"columns={shown(columns)} chooses columns of a DataFrame, and {what} is none")
     data = apart(data)
     if isinstance(data, Mapping):
         _no_groups(groups, what)
-        return _checked(Labelled(list(data.values()), {"series": tuple(data)}, what))
+        return _told(Labelled(list(data.values()), {"series": tuple(data)}, what))
     if isinstance(data, (list, tuple)):
         _no_groups(groups, what)
-        return _checked(Labelled(list(data), {"series": tuple(range(len(data)))}, what))
+        return _told(Labelled(list(data), {"series": tuple(range(len(data)))}, what))
     return _of_array(data, what, groups, axis)
 
 
@@ -135,8 +136,9 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
         )
     if not -values.ndim <= axis < values.ndim:
         raise InputError(f"axis={axis}: {what} has {values.ndim} axes")
+    given: Any = np.moveaxis(values, axis, -1)
     try:
-        values = np.moveaxis(numeric_column(values.reshape(-1)).reshape(values.shape), axis, -1)
+        values = numeric_column(given.reshape(-1)).reshape(given.shape)
     except NotNumericError as reason:
         raise InputError(f"{what} {reason}. Only numbers can be used") from None
     shape = values.shape[:-1]
@@ -151,42 +153,29 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
     names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]
     columns = {name: tuple(place[at] if place else 0 for place in places) for at, name in enumerate(names)}
     table = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
+    if not isinstance(data, Series):
+        tell_of_numbers(table, given.reshape(table.shape), Names(what, columns))
     if groups is None:
         return _checked(Labelled(table, columns, what))
     grouping = groups_of(groups, table.shape[1], what)
     return _split(list(table), columns, grouping.codes, _by_key(grouping), what)
 
 
-def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
-    keys = several("groups", groups) if groups is not None and not isinstance(groups, Groups) else []
-    held = list(data.columns)
-    levels = [name for name in data.index.names if name is not None]
-    by_name = names_columns(keys, [*held, *levels])
-    chosen = [name for name in held if not (by_name and name in keys)] if columns is None else list(
-        column_names("columns", columns) or []
-    )  # fmt: skip
-    for name in chosen:
-        if name not in held:
-            raise InputError(f"columns={shown(columns)}: {what} has no column {shown(name)}; it has {shown(held)}")
-    values = []
-    for name in chosen:
-        try:
-            values.append(np.asarray(numeric_column(data[name].to_numpy()), np.float64))
-        except NotNumericError as reason:
-            raise InputError(
-                f"{what}: column {name!r} {reason}. Only numbers can be used; choose columns=, or name it in groups="
-            ) from None
-    labels = {"series": tuple(chosen)}
-    if groups is None:
+def _told(found: Labelled) -> Labelled:
+    """Series of a list, and what there is to tell of them; those that are no plain arrays are read one by one later."""
+    if all(map(is_plain, _checked(found).series)):
+        tell_of_numbers(found.series, found.series, found.names())
+    return found
+
+
+def _of_table(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
+    rest, grouping = take_groups(data, groups, what)
+    table = as_series(rest, columns=columns, what=what, bounded=False)
+    values = [np.ascontiguousarray(column, np.float64) for column in table.values.T]
+    labels = {"series": table.names}
+    if grouping is None:
         return _checked(Labelled(values, labels, what))
-    if by_name:
-        rows = [(data[key] if key in held else data.index.get_level_values(key)).tolist() for key in keys]
-        grouping = groups_of(list(zip(*rows, strict=True)), len(data), what)
-        by = {str(key): tuple(one[at] for one in grouping.labels) for at, key in enumerate(keys)}
-    else:
-        grouping = groups_of(groups, len(data), what)
-        by = _by_key(grouping)
-    return _split(values, labels, grouping.codes, by, what)
+    return _split(values, labels, grouping.codes, _by_key(grouping), what)
 
 
 def _by_key(groups: Groups) -> dict[str, tuple[Any, ...]]:

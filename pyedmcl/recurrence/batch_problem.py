@@ -186,12 +186,15 @@ def _lengths(series: Any) -> Ints:
     return np.array([len(one) for one in series])
 
 
+def is_plain(series: Any) -> bool:
+    """Whether a series is an array (n,) of numbers, without a mask or a unit, which needs no reading."""
+    return type(series) is np.ndarray and series.ndim == 1 and series.dtype.kind in "fiu"
+
+
 def _plain(series: Any, room: int) -> NDArray[np.float64] | None:
     """All values of series (n,), with ``room`` NaN behind them; None where some are no such arrays."""
     one_array = isinstance(series, np.ndarray)
-    if not one_array and not all(
-        isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "fiu" for one in series
-    ):
+    if not one_array and not all(map(is_plain, series)):
         return None
     n = series.size if one_array else int(_lengths(series).sum())
     out = np.empty(n + room)

@@ -43,7 +43,9 @@ def to_array(data: Any, what: str) -> Array:
     if isinstance(data, np.ma.MaskedArray):
         if data.dtype.kind not in "fiub":
             raise InputError(f"{what}: a masked array must hold real numbers, this one holds {data.dtype}")
-        kept = np.float32 if data.dtype.kind == "f" and data.dtype.itemsize <= 4 else np.float64
+        kept: Any = np.float32 if data.dtype.kind == "f" and data.dtype.itemsize <= 4 else np.float64
+        if data.dtype.kind in "iu" and beyond_float64(data.compressed()):
+            kept = object
         return np.asarray(np.ma.filled(data.astype(kept), np.nan))
     if isinstance(data, np.ndarray):
         return data
@@ -66,6 +68,11 @@ def to_array(data: Any, what: str) -> Array:
         f"{what}: a {kind} cannot be read as an array ({said[:300]}). Copy it to the host first, with the method of "
         "its library for that: .get(), .cpu().numpy(), .asnumpy(), .compute()"
     )
+
+
+def beyond_float64(present: Any) -> bool:
+    """Whether integers of any library have more digits than float64, so that objects of Python have to hold them."""
+    return len(present) > 0 and max(-int(present.min()), int(present.max())) > 2**53
 
 
 def _refuse_raw_memory(data: Any, what: str) -> None:

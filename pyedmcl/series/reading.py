@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..errors import InputError, ReadingWarning, shown, warn
 from .arrays import Array
 from .calendar import steps_of
 from .date_forms import months_of_words
-from .number_forms import NumberOptions
+from .number_forms import Cells, NumberOptions, is_missing, is_missing_cell
 from .times import is_time_name
 
 
@@ -218,6 +218,7 @@ def step_in_words(values: Array) -> str:
 # What makes series doubtful at a glance: codes of gaps among values, and names that are times.
 
 
+_ROUNDED_OFF = 1e-6  # share of the range of a series that rounding may take
 _FAR = 3  # spans of all other values between them and a code
 _NINES = {9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0,
           2147483647.0, 2147483648.0}  # fmt: skip
@@ -263,10 +264,69 @@ def gap_codes(
                 )
 
 
+def lost_digits(low: Array, high: Array, given: Callable[[int], Any]) -> list[int]:
+    """Numbers of series that vary in the last digits of float64, or beyond them, as long integers do.
+
+    Parameters
+    ----------
+    low, high : ndarray (n_series,)
+        Least and largest value of each series as float64.
+    given : callable
+        ``given(i)`` is series ``i`` before its values were made float64: an array (L,) or Cells.
+    """
+    step = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(np.float64))
+    near = np.flatnonzero(step > _ROUNDED_OFF * (high - low)).tolist()
+    return [i for i in near if high[i] > low[i] or (step[i] >= 2 and _differ(given(i)))]
+
+
+def _differ(column: Any) -> bool:
+    """Whether numbers that became one and the same were given as several."""
+    if isinstance(column, Cells):
+        texts: Sequence[Any] = () if column.all_texts is None else column.all_texts()
+        return len({text for text in texts if not is_missing_cell(text)}) > 1
+    return len({str(value) for value in column.tolist() if not is_missing(value)}) > 1
+
+
+def digits_in_words(lost: Sequence[str]) -> str:
+    """A phrase on series whose digits :func:`lost_digits` misses."""
+    return (
+        f"{some(lost)} {'varies' if len(lost) == 1 else 'vary'} in the last digits that float64 holds, or beyond "
+        "them: subtract a constant, such as the first value, before the values are made float64"
+    )
+
+
+def tell_of_numbers(values: Any, given: Any, names: Sequence[str]) -> None:
+    """What the door tells of values, of series (n,) that do not come through it one by one.
+
+    Parameters
+    ----------
+    values : sequence of ndarray (n,), or ndarray (n_series, n)
+    given : sequence
+        Each series before its values became floats.
+    names : sequence of str
+        How messages call each.
+    """
+    lengths = np.array([len(one) for one in values], np.int64)
+    if not (len(lengths) and lengths.all()):
+        return
+    every = values.ravel() if isinstance(values, np.ndarray) else np.concatenate(values, dtype=np.float64)
+    begins = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    ends = (np.fmin.reduceat(every, begins), np.fmax.reduceat(every, begins))
+    low, high = (np.where(np.isfinite(end), end, 0.0) for end in ends)
+    lost = [names[i] for i in lost_digits(low, high, lambda i: given[i])]
+    if lost:
+        warn(digits_in_words(lost), ReadingWarning)
+    doubtful = np.flatnonzero(is_code(low) | is_code(high)).tolist()
+    codes = [said for i in doubtful for said in gap_codes(np.asarray(values[i], np.float64)[:, None], [names[i]])]
+    for name, text in codes[:1]:
+        more = f" ({len(codes) - 1:,} more series hold such a number)" if len(codes) > 1 else ""
+        warn(f"{name}: {text}{more}", ReadingWarning)
+
+
 def is_code(values: Array) -> Array:
     """Which numbers are codes of gaps in many files, such as 999.9 or 1e20."""
     size = np.abs(values.astype(np.float64))
-    return np.isin(np.round(size, 4), list(_NINES)) | (size >= _FILLED)
+    return np.isin(np.round(size, 4), list(_NINES)) | ((size >= _FILLED) & np.isfinite(size))
 
 
 def wide_names(names: Sequence[str]) -> str:

@@ -28,8 +28,6 @@ from .number_forms import (
     NumberColumn,
     cells_of,
     float_type,
-    is_missing,
-    is_missing_cell,
     is_spreadsheet_error,
     like_number,
     limits_and_words,
@@ -37,7 +35,16 @@ from .number_forms import (
     plainly_numbers,
     read_numbers,
 )
-from .reading import NOTHING_SAID, Reading, ReadingOptions, gap_codes, time_in_words, wide_names
+from .reading import (
+    NOTHING_SAID,
+    Reading,
+    ReadingOptions,
+    digits_in_words,
+    gap_codes,
+    lost_digits,
+    time_in_words,
+    wide_names,
+)
 from .tables import (
     Table,
     are_words,
@@ -53,7 +60,6 @@ from .times import TimeChoice, choose_time, counters, is_time_name, moments_of, 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
 FEW_ROWS = 50  # with fewer a skill says little
 _SCALES = 10.0  # times as wide as another coordinate of a state
-_ROUNDED_OFF = 1e-6  # share of the range of a series that rounding may take
 _LARGEST = 2.0**1020  # distances and sums of some values are numbers still
 
 
@@ -144,8 +150,9 @@ class Series:
 
 
 def as_series(
-    data: Any, *, columns: Sequence[str | int] | str | int | None = None, what: str = "data", argument: str = "columns"
-) -> Series:
+    data: Any, *, columns: Sequence[str | int] | str | int | None = None, what: str = "data", argument: str = "columns",
+    bounded: bool = True,
+) -> Series:  # fmt: skip
     """Validate ``data`` as series with time along the first axis.
 
     Parameters
@@ -162,6 +169,8 @@ def as_series(
         warning.
     what, argument : str
         How error messages call the data, and ``columns``.
+    bounded : bool
+        Infinite values, and such as have no distances in float64, are refused.
 
     Returns
     -------
@@ -175,7 +184,7 @@ def as_series(
             kept = {name: unit for name, unit in (data.units or {}).items() if name in chosen.names}
             series = replace(chosen, source=data.source, units=kept or None, reading=data.reading)
     else:
-        series = series_of(unpack(data, what), columns, what, argument)
+        series = series_of(unpack(data, what), columns, what, argument, bounded=bounded)
     # What a thread finds is kept by a copy: the series itself may be pickled at the same time.
     noticed(what, replace(series).described, series.values.nbytes)
     return series
@@ -236,7 +245,7 @@ def time_of_table(
 
 def series_of(
     table: Table, columns: Sequence[str | int] | str | int | None, what: str, argument: str = "columns",
-    options: ReadingOptions = NOTHING_SAID, time_column: Any = None,
+    options: ReadingOptions = NOTHING_SAID, time_column: Any = None, bounded: bool = True,
 ) -> Series:  # fmt: skip
     """The series of a table, and how they were read."""
     chosen = select(table.labels, columns, what, argument)
@@ -287,7 +296,7 @@ def series_of(
         values, names, None if moments is None else moments.values, grid=table.grid if everything else None,
         units=units or None,
     )
-    if not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
+    if bounded and not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
         _refuse_large(values, names, what)
     if table.settled:
         return series
@@ -296,7 +305,9 @@ def series_of(
         text = unread(moments, " + ".join(time_names) or "the index", table.where)
         told += [f"{what}: {said}" for said in (text, moments.note) if said]
     told += _doubts(series, table, kept, what)
-    told += _lost_digits(series, table, picked, what)
+    low, high, _ = bounds(series.values, series.extent)
+    lost = [names[i] for i in lost_digits(low, high, lambda i: table.column(picked[i]))]
+    told += [f"{what}: {digits_in_words(lost)}"] if lost else []
     reading = Reading(
         table.source or type(values).__name__, table.n_steps, len(table.labels), names,
         "" if moments is None else time_in_words(time_names, moments.form, moments.values), table.layout,
@@ -343,30 +354,6 @@ def _doubts(series: Series, table: Table, kept: Sequence[int], what: str) -> lis
         if said:
             told.append(f"{what}: {said}: if each row is a series, give {transpose}")
     return told + [f"{what}: {name!r}: {text}" for name, text in gap_codes(series.values, series.names, series.extent)]
-
-
-def _lost_digits(series: Series, table: Table, picked: Sequence[int], what: str) -> list[str]:
-    """A sentence on series that vary in the last digits of float64 only, such as long integers."""
-    low, high, _ = bounds(series.values, series.extent)
-    step = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(np.float64))
-    lost = [
-        series.names[j] for j in np.flatnonzero(step > _ROUNDED_OFF * (high - low)).tolist()
-        if high[j] > low[j] or (step[j] >= 2 and _differ(table.column(picked[j])))
-    ]  # fmt: skip
-    if not lost:
-        return []
-    return [
-        f"{what}: {some(lost)} {'varies' if len(lost) == 1 else 'vary'} in the last digits that float64 holds, or "
-        "beyond them: subtract a constant, such as the first value, before the values are made float64"
-    ]
-
-
-def _differ(column: Any) -> bool:
-    """Whether numbers that became one and the same were given as several."""
-    if isinstance(column, Cells):
-        given: Sequence[Any] = () if column.all_texts is None else column.all_texts()
-        return len({text for text in given if not is_missing_cell(text)}) > 1
-    return len({str(value) for value in column.tolist() if not is_missing(value)}) > 1
 
 
 def _numbers_of(

@@ -14,7 +14,7 @@ import numpy as np
 from ..arguments import some
 from ..call import takes
 from ..errors import GroupsWarning, InputError, missing_extra, shown, warn
-from .arrays import Array, to_array
+from .arrays import Array, beyond_float64, to_array
 from .date_forms import dates_of_texts
 from .fields import Grid, on_grid
 from .number_forms import Cells, is_missing_cell, plain_number
@@ -328,6 +328,8 @@ def _of_pandas(data: Any, what: str) -> Table:
 def _pandas_values(series: Any) -> Array:
     if isinstance(series.dtype, np.dtype):
         return np.asarray(series.to_numpy())
+    if series.dtype.kind in "iu" and beyond_float64(series.dropna()):
+        return np.asarray(series.to_numpy(dtype=object))
     if series.dtype.kind in "fiub":  # nullable and Arrow types: their missing value is a gap
         dtype = np.float32 if str(series.dtype).lower() in ("float32", "float[pyarrow]") else np.float64
         return np.asarray(series.to_numpy(dtype=dtype, na_value=np.nan))
@@ -348,16 +350,30 @@ def pandas_time(index: Any, what: str) -> Array | None:
 
 def _of_polars(data: Any, what: str) -> Table:
     if not hasattr(data, "columns"):
-        return Table((data.name or "x0",), len(data), lambda i: np.asarray(data.to_numpy()))
+        return Table((data.name or "x0",), len(data), lambda i: _polars_values(data))
     names = list(data.columns)
-    return Table(tuple(names), len(data), lambda i: np.asarray(data[names[i]].to_numpy()))
+    return Table(tuple(names), len(data), lambda i: _polars_values(data[names[i]]))
+
+
+def _polars_values(series: Any) -> Array:
+    if series.dtype.is_integer() and series.null_count() and beyond_float64(series.drop_nulls()):
+        return np.array(series.to_list(), object)
+    return np.asarray(series.to_numpy())
 
 
 def _of_arrow(data: Any, what: str) -> Table:
     if not hasattr(data, "column_names"):
         return of_array(to_array(data, what), what)
     labels = tuple(data.column_names)
-    return Table(labels, data.num_rows, lambda i: np.asarray(data.column(i).to_numpy(zero_copy_only=False)))
+    return Table(labels, data.num_rows, lambda i: _arrow_values(data.column(i)))
+
+
+def _arrow_values(column: Any) -> Array:
+    """A column of an Arrow table; integers that float64 does not hold stay integers of Python, None for a gap."""
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    if values.dtype.kind == "f" and "int" in str(column.type) and (np.abs(values) > 2.0**53).any():
+        return np.array(column.to_pylist(), object)
+    return values
 
 
 def _of_xarray(data: Any, what: str) -> Table:

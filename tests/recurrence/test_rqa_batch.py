@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyedmcl
 import pyedmcl.recurrence.measures
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.select import open_device
-from pyedmcl.errors import InputError, RecurrenceWarning
+from pyedmcl.errors import InputError, ReadingWarning, RecurrenceWarning
 from pyedmcl.kernels.build import noting
 from pyedmcl.recurrence import batch_problem
 from pyedmcl.recurrence.batch_problem import BatchSweep
@@ -337,3 +338,51 @@ def test_radii_of_each_series_own(device, threshold):
     assert batch.to_dict()["radius"] == [first, second, second, first]
     with pytest.raises(InputError, match="radii of each series' own, and there are 2 series"):
         pyedmcl.rqa_batch(x, radius=np.array([[first, second]]), **options)
+
+
+def _forms(values):
+    """Two series (2, n) in each form that a batch takes."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": values[0], "b": values[1]})
+    return {
+        "array": {"series": values.T}, "array with axis": {"series": values, "axis": 1},
+        "list of arrays": {"series": list(values)}, "lists": {"series": values.tolist()},
+        "mapping": {"series": {"a": values[0], "b": values[1]}}, "frame": {"series": frame},
+        "groups of a frame": {"series": frame.assign(g=["u", "v"] * (len(frame) // 2)), "groups": "g"},
+        "groups of an array": {"series": values.T, "groups": ["u", "v"] * (len(frame) // 2)},
+        "y": {"series": list(np.zeros(values.shape)), "y": list(values)},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", _forms(np.zeros((2, 2))))
+def test_what_the_door_tells_of_values_is_told_in_every_form(form):
+    """Digits that float64 does not hold, and numbers that stand for gaps; nothing of values that are neither."""
+    steps = np.random.default_rng(1).integers(0, 50, (2, 60))
+    coded = np.where(steps < 2, -9999, steps).astype(float)
+    with pytest.warns(ReadingWarning, match="in the last digits that float64 holds"):
+        pyedmcl.rqa_batch(**_forms(2**60 + steps)[form], radius=3.0)
+    with pytest.warns(ReadingWarning, match="-9999 occurs"):
+        pyedmcl.rqa_batch(**_forms(coded)[form], radius=3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ReadingWarning)
+        pyedmcl.rqa_batch(**_forms(steps)[form], radius=3.0)
+
+
+def test_masked_values_of_a_list_are_gaps():
+    values = np.ma.masked_array(series(80), mask=np.arange(80) == 7)
+    batch = pyedmcl.rqa_batch([values, values], radius=0.5)
+    assert batch[0].counts == pyedmcl.rqa(values, radius=0.5).counts
+
+
+def test_a_frame_is_read_as_everywhere():
+    """Numbers as texts and their gaps; a column that is the time is no series."""
+    pandas = pytest.importorskip("pandas")
+    numbers = series(60).round(3)
+    texts = [str(value).replace(".", ",") for value in numbers.tolist()]
+    frame = pandas.DataFrame({"date": pandas.date_range("2001-01-01", periods=60), "a": texts})
+    frame.loc[5, "a"] = "#N/A"
+    with pytest.warns(ReadingWarning, match="#N/A"):
+        batch = pyedmcl.rqa_batch(frame, radius=0.5)
+    numbers[5] = np.nan
+    assert batch.labels == {"series": ("a",)}
+    assert batch[0].counts == pyedmcl.rqa(numbers, radius=0.5).counts

@@ -382,6 +382,44 @@ def test_digits_that_float64_does_not_hold_are_told(name, beside):
         as_series(data)
 
 
+def _with_a_gap(kind):
+    """Long integers and a gap, as containers hold them; 2**60 and 2**60 + 1 are one and the same in float64."""
+    held = [None, *([2**60, 2**60 + 1] * 20)]
+    if kind == "masked array":
+        return np.ma.masked_array([0, *held[1:]], mask=[True] + [False] * 40)
+    if kind.startswith("pandas"):
+        pandas = pytest.importorskip("pandas")
+        if kind.endswith("pyarrow"):
+            pytest.importorskip("pyarrow")
+        series = pandas.Series(held, dtype="int64[pyarrow]" if kind.endswith("pyarrow") else "Int64", name="a")
+        return series.to_frame() if "frame" in kind else series
+    if kind.startswith("polars"):
+        polars = pytest.importorskip("polars")
+        series = polars.Series("a", held)
+        return series.to_frame() if "frame" in kind else series
+    return pytest.importorskip("pyarrow").table({"a": held})
+
+
+_WITH_A_GAP = (
+    "masked array", "pandas", "pandas frame", "pandas of pyarrow", "pandas frame of pyarrow", "polars", "polars frame",
+    "pyarrow",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", _WITH_A_GAP)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_gap_does_not_round_long_integers_before_they_are_looked_at(kind, mapped):
+    data = _with_a_gap(kind)
+    if mapped and hasattr(data, "columns"):
+        data = {"a": data["a"]}
+    elif mapped:
+        data = {"a": data}
+    with pytest.warns(ReadingWarning, match="in the last digits that float64 holds, or beyond them"):
+        read = as_series(data)
+    assert np.isnan(read.values[0, 0])
+    assert (read.values[1:, 0] == 2.0**60).all()
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -23,6 +23,7 @@ from ...functions import MOST_NEIGHBOURS
 from ...reference.edm import nearest_first
 from ...search.searches import ExhaustiveSearcher
 from ...series.arrays import to_array
+from ...series.reading import tell_of_numbers
 from ...states.arguments import draws, pearson, theta_of_fit
 from ...states.states import delay_states, embed, future
 
@@ -61,16 +62,19 @@ def numbers(value: Any, name: str, function: str) -> Floats:
     InputError
         It is none, or holds infinite values.
     """
-    array = to_array(value, f"{function}: {name}")
+    given = to_array(value, f"{function}: {name}")
     try:
-        if np.iscomplexobj(array):
+        if np.iscomplexobj(given):
             raise TypeError("complex numbers")
-        array = array.astype(np.float32)
+        array = given.astype(np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{function}: {name} is no array of real numbers ({error})") from None
     if np.isinf(array).any():
         where = np.argwhere(np.isinf(array))[0].tolist()
         raise InputError(f"{function}: {name} is infinite at {where}; finite values, or NaN for gaps, are needed")
+    if array.ndim in (1, 2):
+        columns = np.atleast_2d(given.T)
+        tell_of_numbers(columns.astype(np.float64), columns, [f"{function}: {name}"] * len(columns))
     return array
 
 

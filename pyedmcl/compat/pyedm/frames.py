@@ -19,6 +19,7 @@ from ...search.searches import ExhaustiveSearcher
 from ...search.tables import coordinate_problem, lay_out_states
 from ...series.arrays import to_array
 from ...series.date_forms import dates_of_texts
+from ...series.reading import tell_of_numbers
 from ...states.arguments import errors, pearson
 from ...states.states import condition_together
 from ..checked import checked
@@ -95,6 +96,8 @@ def doubles(table: Any, who: str) -> NDArray[np.float64]:
         values: NDArray[np.float64] = table.astype("Float64").to_numpy(np.float64, na_value=np.nan)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{who}: columns of the dataFrame hold something else than numbers ({error})") from None
+    columns = [table] if table.ndim == 1 else [table.iloc[:, place] for place in range(table.shape[1])]
+    tell_of_numbers(np.atleast_2d(values.T), columns, [f"{who}: {column.name}" for column in columns])
     return values
 
 

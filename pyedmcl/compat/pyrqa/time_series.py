@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...series.reading import tell_of_numbers
 from .exceptions import InconsistentDimensionalityException, UnsupportedDataTypeException
 
 SUPPORTED_DATA_TYPES = (np.dtype("float16"), np.dtype("float32"), np.dtype("float64"))
@@ -49,6 +50,9 @@ class _Typed:
             raise InconsistentDimensionalityException(
                 f"data: an array of numbers is needed, all vectors of one dimension ({error})"
             ) from None
+        if self._data.ndim in (1, 2):
+            columns = np.atleast_2d(np.asarray(data).T)
+            tell_of_numbers(columns.astype(np.float64), columns, ["data"] * len(columns))
 
 
 class TimeSeries(_Typed):
