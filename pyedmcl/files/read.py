@@ -15,8 +15,9 @@ from ..arguments import column_names, several
 from ..atomic_files import path_of
 from ..call import recorded
 from ..errors import InputError, PyedmclError, shown
+from ..series.calendar import moment
 from ..series.number_forms import Cells, cells_of, plain_number
-from ..series.reading import ReadingOptions, reading_options
+from ..series.reading import ReadingOptions, reading_options, step_in_words
 from ..series.series import Series, series_of
 from ..series.tables import Table, of_array, unpack
 from .formats import read_arrow, read_hdf5, read_mat, read_netcdf, read_npy, read_npz, read_spreadsheet, read_zarr
@@ -193,7 +194,11 @@ def _oldest_first(series: Series, what: str) -> Series:
     ).all():
         return series
     reading = series.reading.told(f"{what}: the rows run from newest to oldest and are turned round")
-    return replace(series, values=np.ascontiguousarray(series.values[::-1]), time=time[::-1], reading=reading)
+    ends = f"{moment(time[0])} to {moment(time[-1])}"
+    turned = (f"{moment(time[-1])} to {moment(time[0])}", step_in_words(time[::-1]))
+    words = reading.time.replace(ends, ", ".join(filter(None, turned)))
+    values = np.ascontiguousarray(series.values[::-1])
+    return replace(series, values=values, time=time[::-1], reading=replace(reading, time=words))
 
 
 def _arranged(table: Table, options: ReadingOptions, what: str) -> Table:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..arguments import many
 from ..errors import InputError
-from ..series.number_forms import Cells, is_missing_cell, plain_number
+from ..series.number_forms import Cells, is_missing_cell, like_number, plain_number
 from ..series.reading import ReadingOptions
 from ..series.tables import Table
 from .text_layout import Layout, find_layout, fits, is_text, open_binary, rows_of_text, split
@@ -139,9 +139,11 @@ class _Rows:
         if not fits(cells, width):
             if len(cells) < width and all(map(is_text, filter(str.strip, cells))):
                 return "below"
+            one = like_number(",".join(cells)) if layout.separator == "," and width == 1 else False
+            marks = f". If {','.join(cells)} is one number, say thousands=',' or decimal=','" if one else ""
             raise InputError(
-                f"{self._what}: line {number} has {len(cells)} cells where {width} are expected. Mark missing values "
-                f"by an empty cell or NaN, or leave the line out with skip_rows='{number}:{number}'"
+                f"{self._what}: line {number} has {len(cells)} cells where {width} are expected{marks}. Mark missing "
+                f"values by an empty cell or NaN, or leave the line out with skip_rows='{number}:{number}'"
             )
         first = cells[0].strip()
         if self._header is not None and first == self._header[0] and [c.strip() for c in cells[:width]] == self._header:

@@ -26,6 +26,7 @@ from ..series.times import is_time_name, is_weak_name
 
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_LINES = 400
+_NAMES_WITHIN = 40  # first lines, of which one may hold the names
 _LEAST_LINES = 8  # a header, and rows that tell what its columns hold
 _MOST_BYTES = 1 << 30
 _MOST_JOINED = 100  # lines of a row: a quotation mark that nothing closes is one line's fault
@@ -35,6 +36,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _OPEN_QUOTE = re.compile(r'(?:^|[,;\t |])\s*"')
 _SEP_LINE = re.compile(r'\s*"?sep=(.)"?\s*$', re.IGNORECASE)
 _LETTER = re.compile(r"\w|[\x80-\x9f]")  # the latter where the encoding is not known
+_ONE_NUMBER = re.compile(r"[+-]?\d+(,\d+)*(e[+-]?\d+)?")
 _REMARK = re.compile(r"\s*(%|//|!|\*|;)\s")  # how comments of other programs begin
 _BLANKS = re.compile(r"[ \t\f\v]+")
 _FIRST_CELL = re.compile(r'\s*"?([^\t;,|"\s]*)')
@@ -140,7 +142,7 @@ def find_layout(path: Path, options: ReadingOptions, what: str) -> Layout:
     if told is not None:
         layout.passed_over.append(f"line {told[0]} (tells the separator)")
     layout.width = _without_empty_end(rows, width)
-    _refuse_parted_numbers(rows, layout, options, what)
+    _refuse_parted_numbers(rows, any('"' in line for _, line in lines), layout, options, what)
     if layout.separator != separator:
         rows = [[line.strip()] for _, line in lines]
     layout.numeric = _columns_of_numbers(rows, layout.width)
@@ -235,7 +237,8 @@ def _physical_lines(text: str) -> list[str]:
 def _separator(lines: Sequence[str]) -> str | None:
     """The separator by which most of the later lines have equally many cells, most of which are numbers or dates."""
     later = lines[len(lines) // 2 :] if len(lines) > 3 else lines[1:] or lines
-    scores: list[tuple[float, float, int, str | None]] = []
+    above = lines[: max(1, len(lines) - len(later))][:_NAMES_WITHIN]
+    scores: list[tuple[float, float, bool, int, str | None]] = []
     for rank, separator in enumerate(_SEPARATORS):
         rows = [split(line, separator) for line in later]
         width, times = Counter(map(len, rows)).most_common(1)[0]
@@ -247,15 +250,18 @@ def _separator(lines: Sequence[str]) -> str | None:
             is_missing_cell(cell) or like_number(cell) or (like_date(cell) and dates_of_texts([cell]) is not None)
             for cell in cells
         )
-        scores.append((round(times / len(rows), 2), known / len(cells), -rank, separator))
+        heads = [[cell for cell in row if cell.strip()] for line in above if len(row := split(line, separator)) == width]
+        named = any(head and all(map(is_text, head)) for head in heads)
+        scores.append((round(times / len(rows), 2), known / len(cells), named, -rank, separator))
     if not scores:
         return ","
     best = max(share for share, *_ in scores)
-    # Blanks stand within dates and texts, too: of equals, another mark is the separator.
+    # Names of all columns tell. Blanks stand within dates and texts, too: of equals, another mark is the separator.
     likely = [
-        (round(known, 1), mark is not None, rank, mark) for share, known, rank, mark in scores if share >= 0.9 * best
-    ]
-    return max(likely, key=lambda score: score[:3])[3] if best > 0.5 else ","
+        (round(known, 1), named, mark is not None, rank, mark)
+        for share, known, named, rank, mark in scores if share >= 0.9 * best
+    ]  # fmt: skip
+    return max(likely, key=lambda score: score[:4])[4] if best > 0.5 else ","
 
 
 def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
@@ -267,30 +273,31 @@ def _decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _refuse_parted_numbers(
-    rows: Sequence[Sequence[str]], layout: Layout, options: ReadingOptions, what: str
+    rows: Sequence[Sequence[str]], quoted: bool, layout: Layout, options: ReadingOptions, what: str
 ) -> None:
     """Take ``0,195`` in a table of one column for a number, or refuse it: commas would make two columns of it."""
-    if layout.separator != "," or layout.width != 2 or options.numbers.decimal == ".":
+    said = "," in (options.numbers.decimal, options.numbers.thousands) and not quoted
+    if layout.separator != "," or (layout.width != 2 and not said) or options.numbers.decimal == ".":
         return
-    body = [[cell.strip() for cell in row[:2]] for row in rows if len(row) >= 2]
-    parts = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?")
-    numbers = [pair for pair in body if parts.fullmatch(",".join(pair))]
-    if len(numbers) < max(2, 0.9 * len(body)):
+    body = [",".join(cell.strip() for cell in row) for row in rows]
+    parts = _ONE_NUMBER if said else re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?")
+    places = [place for place, text in enumerate(body) if parts.fullmatch(text)]
+    if len(places) < max(2, 0.9 * sum(len(row) >= layout.width for row in rows)):
         return
-    one_name = len(rows[0]) == 1 and not like_number(rows[0][0])
-    lead = any(len(second) > 1 and second[0] == "0" for _, second in numbers) or any(
-        first in ("-0", "+0") for first, _ in numbers
+    header = rows[places[0] - 1] if places[0] and options.header is not False else ["0"]
+    names = 0 if any(map(like_number, header)) else len(header)
+    numbers = [body[place].split(",") for place in places]
+    lead = any(len(rest[0]) > 1 and rest[0][0] == "0" for _, *rest in numbers if rest) or any(
+        first in ("-0", "+0") for first, *_ in numbers
     )
-    same = len({len(second) for _, second in numbers}) == 1
-    if options.numbers.decimal == "," or one_name or lead:
+    same = len({len(rest[0]) for _, *rest in numbers if rest}) == 1
+    if (said and names < 2) or names == 1 or (lead and names != 2):
         layout.separator, layout.width = "\0", 1
-        layout.inferred.append(
-            f"{what}: commas are decimal marks: {numbers[0][0]},{numbers[0][1]} is one number of one column"
-        )
-    elif same and len(numbers[0][1]) > 1 and not (len(rows[0]) == 2 and not any(map(like_number, rows[0]))):
+        mark = "mark thousands" if options.numbers.thousands == "," else "are decimal marks"
+        layout.inferred.append(f"{what}: commas {mark}: {body[places[0]]} is one number of one column")
+    elif same and len(numbers[0][1]) > 1 and names != 2:
         raise InputError(
-            f"{what}: {numbers[0][0]},{numbers[0][1]} may be two numbers, or one with a decimal comma. Say decimal='.' "
-            "or decimal=','"
+            f"{what}: {body[places[0]]} may be two numbers, or one with a decimal comma. Say decimal='.' or decimal=','"
         )
 
 
@@ -443,9 +450,10 @@ def _names_rows(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 
 def _counts(cells: Sequence[str]) -> bool:
+    """Whether numbers grow from cell to cell, or count down where the newest row comes first."""
     numbers = [plain_number(cell) for cell in cells]
-    return all(later is not None and earlier is not None and later > earlier
-               for earlier, later in pairwise(numbers)) and len(cells) > 0  # fmt: skip
+    steps = np.diff([np.nan if number is None else number for number in numbers])
+    return len(cells) > 0 and bool((steps > 0).all() or (len(cells) > 3 and (steps == -1).all()))
 
 
 def _pass_over(lines: Sequence[tuple[int, str]], places: Iterable[int], why: str, layout: Layout) -> None:

@@ -76,14 +76,19 @@ def usual_step(time: Array) -> str:
     if isinstance(step, _Months):
         count, unit = (step.months // 12, "year") if step.months % 12 == 0 else (step.months, "month")
     elif time.dtype.kind in "Mm":
-        length = step.astype("timedelta64[us]").astype(np.int64)
-        sizes = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
-        unit = next((unit for unit, size in sizes.items() if length % size == 0), "")
-        count = length // sizes[unit] if unit else length / 1_000_000
-        unit = unit or "seconds"
+        return _length(step).removeprefix("1 ")
     else:
         return f"{step:g}"
-    return unit if count == 1 else f"{count:g} {unit.removesuffix('s')}s"
+    return unit if count == 1 else f"{count:g} {unit}s"
+
+
+def _length(span: Any) -> str:
+    """A duration in the largest unit of which it is a whole number, such as "42 days"."""
+    length = int(span.astype("timedelta64[us]").astype(np.int64))
+    sizes = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
+    unit = next((unit for unit, size in sizes.items() if length % size == 0), "second")
+    count = length / sizes[unit]
+    return f"{count:.10g} {unit}" + ("" if count == 1 else "s")
 
 
 class _Months:
@@ -384,6 +389,8 @@ def _named(time: Array, rows: NDArray[np.int64], word: str, most: int = _FEW) ->
 def moment(value: Any) -> str:
     """A time without the zeros behind it."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind == "m":
+        return _length(value)
     text = f"{value:.10g}" if kind == "f" else str(value)
     if kind != "M" or "T" not in text:
         return text

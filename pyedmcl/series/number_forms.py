@@ -271,7 +271,7 @@ class NumberColumn:
 def read_numbers(
     columns: Mapping[str, Cells], options: NumberOptions, where: Callable[[int], str], what: str
 ) -> tuple[dict[str, NumberColumn], dict[str, tuple[str, str]]]:
-    """Columns as numbers, and of those with thousands that are parted their decimal mark and their mark of thousands.
+    """Columns as numbers, and their decimal mark and their mark of thousands, each empty where it does not occur.
 
     Parameters
     ----------
@@ -292,8 +292,12 @@ def read_numbers(
         other_mark = marks[name][0] != cells.mark and _plain_fractions(cells, strict=False)
         # 1.404 was read as a number of Python, and means another one here.
         out[name] = _parsed(_as_texts(cells) if other_mark and cells.all_texts else cells, options, *marks[name])
+    occur = {name: {*own.decimal, *own.thousands, *own.either} for name, own in evidence.items()}
     parted = {name: {*own.thousands, *own.either} for name, own in evidence.items()}
-    return out, {name: pair for name, pair in marks.items() if pair[1] in parted[name]}
+    return out, {
+        name: (point if point in occur[name] else "", comma if comma in parted[name] else "")
+        for name, (point, comma) in marks.items()
+    }
 
 
 def plainly_numbers(columns: Sequence[Any], options: NumberOptions) -> bool:

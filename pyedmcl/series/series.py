@@ -456,12 +456,17 @@ def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice) -> st
             f"Only numbers can be used: {leave}, or give each word that stands for a state a number, "
             "as pandas.factorize does"
         )
-    limits, words = limits_and_words(_unread_cells(cells))
+    unread = _unread_cells(cells)
+    limits, words = limits_and_words(unread)
     codes = ([limits[0][0]] if limits else []) + words[:6]
     said = ",".join(codes) if all("," not in code for code in codes) else codes
     missing = f"missing={said!r}" if takes("missing") else f"read_series(data, missing={said!r}) of pyedmcl.files"
-    above = table.where(cells.rows[0]).rpartition(" ")[2] if table.of_text and cells.rows[0] < 3 else ""
-    line = f"; if it stands above the table, say skip_rows='{above}:{above}'" if above else ""
+    first = unread.left[0][0]
+    like_numbers = set(cells.rows) - {row for row, _ in unread.left}
+    last = max(like_numbers.union(np.flatnonzero(np.isfinite(cells.values))[-1:].tolist()), default=0)
+    side = "above" if first < 3 else "below" if first > last else ""
+    number = table.where(first).rpartition(" ")[2]
+    line = f"; if it stands {side} the table, say skip_rows='{number}:{number}'" if table.of_text and side else ""
     return f"If that stands for a missing value, say {missing}{line}; else {leave}"
 
 
@@ -477,8 +482,10 @@ def _thousands_told(marks: dict[str, tuple[str, str]], what: str) -> list[str]:
     told = []
     for mark, word in ((",", "comma"), (".", "point")):
         names = [name for name, (_, thousands) in marks.items() if thousands == mark]
+        others = [name for name, (decimal, _) in marks.items() if decimal not in ("", mark)]
         if names:
-            told.append(f"{what}: a {word} is read as parting thousands in {some(names)}")
+            beside = f", and {'a point' if mark == ',' else 'a comma'} as the decimal mark in {some(others)}"
+            told.append(f"{what}: a {word} is read as parting thousands in {some(names)}{beside if others else ''}")
     return told
 
 
