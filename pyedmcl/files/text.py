@@ -1,8 +1,9 @@
 """CSV, TSV and white-space separated tables: the rows of a text and their cells.
 
-The module csv of the standard library cuts quoted lines into cells, and float() reads numbers: both are the same on
-every machine, so that values and the digest of an input do not depend on which packages are installed. Which cells are
-numbers, times or gaps is decided for whole columns, by :mod:`pyedmcl.series.number_forms` and
+Where pyarrow is installed, it cuts and reads tables in which each line is a row and each cell is as the first rows let
+expect. All others are cut by the module csv of the standard library and read by float(): only they tell which line is
+no row. Both round correctly, so that values and the digest of an input do not depend on which packages are installed.
+Which cells are numbers, times or gaps is decided for whole columns, by :mod:`pyedmcl.series.number_forms` and
 :mod:`pyedmcl.series.times`.
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import methodcaller
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,18 +25,23 @@ from ..errors import InputError
 from ..series.number_forms import Cells, is_missing_cell, like_number, plain_number
 from ..series.reading import ReadingOptions
 from ..series.tables import Table
-from .text_layout import Layout, find_layout, fits, is_text, open_binary, rows_of_text, split
+from .text_layout import Layout, above_in_words, find_layout, fits, is_text, open_binary, rows_of_text, split
 
 _SENTENCE = re.compile(r"\w.*[\s:].*\w|\w:$")
 _WITHOUT_END = methodcaller("rstrip", "\r\n")
 _BEGINS_NUMBER = frozenset("0123456789+-.")
+_LEAST_BYTES = 1 << 20  # of a file for which another reader pays
+_TOP = 64  # rows that show which columns hold numbers
+_GAPS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>", "NaT"]
+#: Numbers (L, width), rows and texts of cells that are none of each column, and the line of each row.
+Parsed: TypeAlias = tuple[np.ndarray, dict[int, tuple[Sequence[int], list[str]]], Sequence[int]]
 
 
 def read_text(path: Path, options: ReadingOptions, what: str) -> Table:
     """The table in a file of text, with cells that are no plain numbers as text."""
     layout = find_layout(path, options, what)
     rows = _Rows(path, layout, options, what)
-    values, texts, numbers = rows.parse()
+    values, texts, numbers = rows.regular() or rows.parse()
     names = layout.names
     labels = [f"x{i}" for i in range(layout.width)] if names is None else [
         name or f"x{i}" for i, name in enumerate(names)
@@ -114,7 +121,7 @@ class _Rows:
                 n, text = below[0]
                 raise InputError(
                     f"{self._what}: line {n} ({text.strip()[:40]!r}) is no row of the table, and rows follow. Leave it "
-                    f"out with skip_rows='{n}:{n}', or say how comments begin with comment="
+                    f"out with skip_rows='{n}:{n}', or say how comments begin with comment={above_in_words(layout, n)}"
                 )
             if blank and rows:
                 empty = [n for n in blank if n not in skipped["header"]]
@@ -144,6 +151,7 @@ class _Rows:
             raise InputError(
                 f"{self._what}: line {number} has {len(cells)} cells where {width} are expected{marks}. Mark missing "
                 f"values by an empty cell or NaN, or leave the line out with skip_rows='{number}:{number}'"
+                + above_in_words(layout, number)
             )
         first = cells[0].strip()
         if self._header is not None and first == self._header[0] and [c.strip() for c in cells[:width]] == self._header:
@@ -177,7 +185,66 @@ class _Rows:
                     "follow each other"
                 )
 
-    def parse(self) -> tuple[np.ndarray, dict[int, tuple[Sequence[int], list[str]]], Sequence[int]]:
+    def regular(self) -> Parsed | None:
+        """As :meth:`parse`, by pyarrow; None where a line is no row, or cells differ from those of the first rows."""
+        layout, options = self._layout, self._options
+        marks = layout.separator in (",", ";", "\t", "|") and layout.encoding.startswith("utf-8")
+        if not marks or options.skip_rows or options.comment or self._path.stat().st_size < _LEAST_BYTES:
+            return None
+        try:
+            from pyarrow import ArrowException, csv, float64, string
+        except ImportError:
+            return None
+        top = [cells for _, cells, _ in islice(self, _TOP)]
+        numeric = [all(is_missing_cell(row[i]) or self._number(row[i]) is not None for row in top)
+                   for i in range(layout.width)]  # fmt: skip
+        if not any(numeric):
+            return None
+        names = list(map(str, range(layout.width)))
+        types = [float64() if is_one else string() for is_one in numeric]
+        try:
+            with open_binary(self._path) as handle:
+                table = csv.read_csv(
+                    handle,
+                    csv.ReadOptions(skip_rows=layout.first - 1, column_names=names, block_size=1 << 24),
+                    csv.ParseOptions(delimiter=layout.separator, ignore_empty_lines=False),
+                    csv.ConvertOptions(
+                        column_types=dict(zip(names, types, strict=True)), null_values=_GAPS, strings_can_be_null=False,
+                        quoted_strings_can_be_null=True, decimal_point="," if layout.comma else ".",
+                    ),
+                )  # fmt: skip
+        except (ArrowException, OSError, EOFError):
+            return None
+        values = np.empty((table.num_rows, layout.width))
+        texts: dict[int, tuple[Sequence[int], list[str]]] = {}
+        for i, is_one in enumerate(numeric):
+            if is_one:
+                values[:, i] = table.column(i).to_numpy()
+                continue
+            cells = table.column(i).to_pylist()
+            if any(cell.lstrip()[:1] == "#" for cell in cells):
+                return None  # comments
+            found = list(map(self._number, cells))
+            values[:, i] = [np.nan if number is None else number for number in found]
+            held = [row for row, number in enumerate(found) if number is None and not is_missing_cell(cells[row])]
+            if held:
+                texts[i] = held, [cells[row].strip() for row in held]
+        first = [np.nan if (number := self._number(cell)) is None else number for cell in top[0]]
+        empty = np.flatnonzero(np.isnan(values).all(axis=1)).tolist()  # blank lines may be no rows
+        if set(empty).difference(*(held for held, _ in texts.values())):
+            return None
+        if not np.array_equal(values[0], first, equal_nan=True):
+            return None
+        self._told = True
+        return values, texts, range(layout.first, layout.first + len(values))
+
+    def _number(self, cell: str) -> float | None:
+        """The number that a cell is by the decimal mark of the table."""
+        if not self._layout.comma:
+            return plain_number(cell)
+        return None if "." in cell else plain_number(cell.replace(",", "."))
+
+    def parse(self) -> Parsed:
         """Numbers (L, width), rows and texts of cells that are none of each column, and the line of each row."""
         flat, numbers = array.array("d"), array.array("q")
         texts: dict[int, tuple[array.array[int], list[str]]] = {}
@@ -196,8 +263,7 @@ class _Rows:
                 row = len(numbers) - 1
                 del flat[row * width :]
                 for i, cell in enumerate(cells):
-                    number_of = plain_number(cell.replace(",", ".") if comma else cell) if not (
-                        comma and "." in cell) else None  # fmt: skip
+                    number_of = self._number(cell)
                     if number_of is None and not is_missing_cell(cell):
                         rows_of, texts_of = texts.setdefault(i, (array.array("q"), []))
                         rows_of.append(row)

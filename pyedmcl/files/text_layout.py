@@ -27,6 +27,7 @@ from ..series.times import is_time_name, is_weak_name
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_LINES = 400
 _NAMES_WITHIN = 40  # first lines, of which one may hold the names
+_ABOVE = 12  # first lines, some of which may stand above the table
 _LEAST_LINES = 8  # a header, and rows that tell what its columns hold
 _MOST_BYTES = 1 << 30
 _MOST_JOINED = 100  # lines of a row: a quotation mark that nothing closes is one line's fault
@@ -36,7 +37,8 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _OPEN_QUOTE = re.compile(r'(?:^|[,;\t |])\s*"')
 _SEP_LINE = re.compile(r'\s*"?sep=(.)"?\s*$', re.IGNORECASE)
 _LETTER = re.compile(r"\w|[\x80-\x9f]")  # the latter where the encoding is not known
-_ONE_NUMBER = re.compile(r"[+-]?\d+(,\d+)*(e[+-]?\d+)?")
+_ONE_NUMBER = re.compile(r"[+\u2212-]?\d+(,\d+)*([eE][+-]?\d+)?")
+_TWO_PARTS = re.compile(r"[+\u2212-]?\d+,\d+([eE][+-]?\d+)?")
 _REMARK = re.compile(r"\s*(%|//|!|\*|;)\s")  # how comments of other programs begin
 _BLANKS = re.compile(r"[ \t\f\v]+")
 _FIRST_CELL = re.compile(r'\s*"?([^\t;,|"\s]*)')
@@ -64,6 +66,8 @@ class Layout:
     width: int
     # Columns whose cells are numbers, dates or gaps.
     numeric: Sequence[int] = ()
+    # Number of the first line from which on all lines looked at have as many cells as a row, names included.
+    steady: int = 1
     # Unit of a column from a line of units.
     units: dict[int, str] = field(default_factory=dict)
     # Lines that are no rows, and why.
@@ -145,6 +149,7 @@ def find_layout(path: Path, options: ReadingOptions, what: str) -> Layout:
     _refuse_parted_numbers(rows, any('"' in line for _, line in lines), layout, options, what)
     if layout.separator != separator:
         rows = [[line.strip()] for _, line in lines]
+    layout.steady = _steady(lines, rows, layout.width)
     layout.numeric = _columns_of_numbers(rows, layout.width)
     cut = [row[: layout.width] if fits(row, layout.width) else row for row in rows]
     _find_header(lines, cut, layout, options, what)
@@ -155,6 +160,26 @@ def find_layout(path: Path, options: ReadingOptions, what: str) -> Layout:
         options.numbers.decimal == "," or _decimal_commas(body)
     )
     return layout
+
+
+def _steady(lines: Sequence[tuple[int, str]], rows: Sequence[Sequence[str]], width: int) -> int:
+    """Number of the line from which on lines have as many cells as a row, if it is among the first; one cell less has
+    a line of names where the first column has none."""
+    odd = [place for place, row in enumerate(rows[: len(rows) // 2]) if not fits(row, width)]
+    if not odd or odd[-1] >= _ABOVE:
+        return lines[0][0]
+    first, *later = [row[0] for row in rows[odd[-1] + 1 : odd[-1] + 3]]
+    named_below = is_text(first) and not any(map(is_text, later))
+    names = len(rows[odd[-1]]) == width - 1 > 0 and all(map(is_text, rows[odd[-1]])) and not named_below
+    return lines[odd[-1] + (not names)][0]
+
+
+def above_in_words(layout: Layout, number: int) -> str:
+    """What is to be said where line ``number`` may stand above the table; empty where it does not."""
+    steady = layout.steady
+    if number >= steady:
+        return ""
+    return f"; if the table begins in line {steady}, say header={steady}, or header=False and skip_rows={steady - 1}"
 
 
 def _width(rows: Sequence[Sequence[str]]) -> int:
@@ -250,16 +275,21 @@ def _separator(lines: Sequence[str]) -> str | None:
             is_missing_cell(cell) or like_number(cell) or (like_date(cell) and dates_of_texts([cell]) is not None)
             for cell in cells
         )
-        heads = [[cell for cell in row if cell.strip()] for line in above if len(row := split(line, separator)) == width]
-        named = any(head and all(map(is_text, head)) for head in heads)
+        heads = [row for row in (split(line, separator) for line in above) if len(row) == width and any(row)]
+        named = any(all(is_text(cell) or not cell.strip() for cell in head) for head in heads)
         scores.append((round(times / len(rows), 2), known / len(cells), named, -rank, separator))
     if not scores:
         return ","
     best = max(share for share, *_ in scores)
-    # Names of all columns tell. Blanks stand within dates and texts, too: of equals, another mark is the separator.
+    # Blanks stand within dates and texts, too: of equals, another mark is the separator. Commas stand within numbers:
+    # they are none where a line of names has as many cells by another mark, and not by commas.
+    # Other marks stand within neither.
+    any_named = any(named for _, _, named, _, _ in scores)
+    equals = [score for score in scores if score[0] >= 0.9 * best]
+    others = any(mark not in (",", None) and known > 0.5 for _, known, _, _, mark in equals)
     likely = [
-        (round(known, 1), named, mark is not None, rank, mark)
-        for share, known, named, rank, mark in scores if share >= 0.9 * best
+        (round(known, 1), named or mark != "," or not any_named, mark is not None, rank, mark)
+        for _, known, named, rank, mark in equals if mark is not None or not others
     ]  # fmt: skip
     return max(likely, key=lambda score: score[:4])[4] if best > 0.5 else ","
 
@@ -280,9 +310,10 @@ def _refuse_parted_numbers(
     if layout.separator != "," or (layout.width != 2 and not said) or options.numbers.decimal == ".":
         return
     body = [",".join(cell.strip() for cell in row) for row in rows]
-    parts = _ONE_NUMBER if said else re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?")
+    parts = _ONE_NUMBER if said else _TWO_PARTS
     places = [place for place, text in enumerate(body) if parts.fullmatch(text)]
-    if len(places) < max(2, 0.9 * sum(len(row) >= layout.width for row in rows)):
+    others = sum(len(row) >= layout.width and not is_missing_cell(text) for row, text in zip(rows, body, strict=True))
+    if len(places) < max(2, 0.9 * others):
         return
     header = rows[places[0] - 1] if places[0] and options.header is not False else ["0"]
     names = 0 if any(map(like_number, header)) else len(header)
@@ -355,11 +386,14 @@ def _find_header(
     if not top:
         first_full = begin
         if _is_header_with_numbers(lines, rows, first_full, numeric, width, what):
+            after = first_full + 1  # "Subject: 12" may stand above names that are numbers
+            if after < len(rows) - 1 and _is_header_with_numbers(lines, rows, after, numeric, width, what):
+                first_full = after
             _take_header(lines, rows, first_full, first_full + 1, layout, what)
         else:
             above = rows[first_full - 1] if first_full else []
             if len(above) > 1 and all(map(is_text, above)):
-                _refuse_header(lines[first_full - 1][0], len(above), width, what)
+                _refuse_header(lines[first_full - 1][0], len(above), layout, what)
             layout.first = lines[first_full][0]
             _pass_over(lines, range(first_full), "above the table", layout)
         return
@@ -425,7 +459,7 @@ def _take_header(
     if len(header) == layout.width - 1 and _names_rows(body, layout.width):
         header.insert(0, "")
     if len(header) != layout.width and len(rows) > 1:
-        _refuse_header(lines[place][0], len(rows[place]), layout.width, what)
+        _refuse_header(lines[place][0], len(rows[place]), layout, what)
     layout.width, layout.names = len(header), header
     for below in range(place + 1, first):
         for i, cell in enumerate(rows[below][: layout.width]):
@@ -436,10 +470,11 @@ def _take_header(
     layout.first = lines[first][0] if first < len(lines) else lines[-1][0] + lines[-1][1].count("\n") + 1
 
 
-def _refuse_header(number: int, n_names: int, width: int, what: str) -> None:
+def _refuse_header(number: int, n_names: int, layout: Layout, what: str) -> None:
     raise InputError(
-        f"{what}: the header has {n_names} names, but rows have {width} cells (line {number}). Give each column one "
-        "name. Where another line holds the names, say header= with its number; header=False where none does"
+        f"{what}: the header has {n_names} names, but rows have {layout.width} cells (line {number}). Give each column "
+        "one name. Where another line holds the names, say header= with its number; header=False where none does"
+        + above_in_words(layout, number)
     )
 
 

@@ -6,7 +6,7 @@ import decimal
 import math
 import numbers
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -370,6 +370,7 @@ def _marks_of(
         raise InputError(
             f"{what}: column {name!r} holds {' and '.join(map(cell, list(examples)[:2]))}: its decimal mark differs "
             f"from row to row. Write all cells alike, or leave the column out with columns={'-' + name!r}"
+            + _above_in_words(examples, where)
         )
     if own.decimal:
         decimal = next(iter(own.decimal))
@@ -390,6 +391,14 @@ def _marks_of(
             f"mark. Say thousands={mark!r} or decimal={mark!r}"
         )
     return ".", ","
+
+
+def _above_in_words(examples: Iterable[tuple[int, str]], where: Callable[[int], str]) -> str:
+    """What is to be said of a cell in a first line of a text, which may stand above the table."""
+    row = min(row for row, _ in examples)
+    kind, _, number = where(row).partition(" ")
+    above = kind == "line" and row < 3
+    return f"; if line {number} stands above the table, say skip_rows='{number}:{number}'" if above else ""
 
 
 def _parsed(cells: Cells, options: NumberOptions, decimal: str, thousands: str) -> NumberColumn:

@@ -461,12 +461,12 @@ def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice) -> st
     codes = ([limits[0][0]] if limits else []) + words[:6]
     said = ",".join(codes) if all("," not in code for code in codes) else codes
     missing = f"missing={said!r}" if takes("missing") else f"read_series(data, missing={said!r}) of pyedmcl.files"
-    first = unread.left[0][0]
-    like_numbers = set(cells.rows) - {row for row, _ in unread.left}
-    last = max(like_numbers.union(np.flatnonzero(np.isfinite(cells.values))[-1:].tolist()), default=0)
-    side = "above" if first < 3 else "below" if first > last else ""
-    number = table.where(first).rpartition(" ")[2]
-    line = f"; if it stands {side} the table, say skip_rows='{number}:{number}'" if table.of_text and side else ""
+    numbers = {*cells.rows} - {row for row, _ in unread.left}
+    last = max(numbers.union(np.flatnonzero(np.isfinite(cells.values))[-1:].tolist()), default=0)
+    ends = [(row, side) for (row, _), side in ((unread.left[0], "above"), (unread.left[-1], "below"))
+            if (row < 3 if side == "above" else row > last)]  # fmt: skip
+    lines = [(table.where(row).rpartition(" ")[2], side) for row, side in ends if table.of_text]
+    line = "".join(f"; if line {n} stands {side} the table, say skip_rows='{n}:{n}'" for n, side in lines)
     return f"If that stands for a missing value, say {missing}{line}; else {leave}"
 
 
