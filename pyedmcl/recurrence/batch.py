@@ -21,6 +21,7 @@ from ..series.arrays import to_array
 from ..series.groups import Groups, groups_of, take_groups
 from ..series.number_forms import NotNumericError, numeric_column
 from ..series.reading import tell_of_numbers
+from ..series.regular import may_have_times, tell_other_steps
 from ..series.series import Series, as_series
 from . import arguments, remarks, rqa
 from .arguments import SEARCHED, Convention, Spread, metric_named, minimum, required, scaled, spread_in
@@ -103,9 +104,7 @@ def labelled(data: Any, what: str, *, groups: Any = None, columns: Any = None, a
 
 
 def apart(data: Any) -> Any:
-    """Series that an object holds apart (cells of MATLAB, arrays or groups of pandas); another object as it is."""
-    if hasattr(data, "groups") and hasattr(data, "obj"):
-        return dict(iter(data))
+    """Series that an object holds apart (cells of MATLAB, arrays of pandas); another object as it is."""
     if isinstance(data, np.ndarray) and data.dtype.kind == "O" and data.size and isinstance(data.flat[0], np.ndarray):
         return [np.squeeze(cell) for cell in data.flat]
     if hasattr(data, "iloc") and getattr(data, "ndim", 0) == 1 and len(data) and isinstance(data.iloc[0], np.ndarray):
@@ -534,6 +533,9 @@ def rqa_batch(
             raise InputError(
                 f"y: {len(second):,} series, and there are {len(first):,} of series; one for each is needed"
             )
+        for one, other in zip(first.series, second.series, strict=True):
+            if may_have_times(one) and may_have_times(other):
+                tell_other_steps(one, other)
     radii = _radii(radius, threshold, options, len(first))
     members = Members(first, second, embedding, options, refuse)
     x, rows, matrix = _usable(members, theiler, int(np.max(radii)) if threshold == "neighbours" else 0)

@@ -431,8 +431,11 @@ def _of_dataset(data: Any, what: str) -> Table:
 
 
 def evaluated(data: Any) -> Any:
-    """A table of another library that becomes one of pandas, as that; anything else as it is."""
+    """A table of another library that becomes one of pandas, as that, groups of pandas as a mapping; anything else as
+    it is."""
     root = type(data).__module__.partition(".")[0]
+    if root == "pandas" and hasattr(data, "groups") and hasattr(data, "obj"):
+        return dict(iter(data))
     array = isinstance(data, (np.ndarray, type)) or hasattr(data, "__array_namespace__")
     if root in _OPENERS or array or not hasattr(data, "columns"):
         return data

@@ -386,3 +386,18 @@ def test_a_frame_is_read_as_everywhere():
     numbers[5] = np.nan
     assert batch.labels == {"series": ("a",)}
     assert batch[0].counts == pyedmcl.rqa(numbers, radius=0.5).counts
+
+
+def test_groups_of_pandas_are_series():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"who": ["u", "v"] * 40, "x": series(80)})
+    batch = pyedmcl.rqa_batch(frame.groupby("who")["x"], radius=0.5)
+    assert batch.labels == {"series": ("u", "v")}
+    assert batch[1].counts == pyedmcl.rqa(frame["x"][1::2].to_numpy(), radius=0.5).counts
+
+
+def test_series_of_other_steps_are_told():
+    pandas = pytest.importorskip("pandas")
+    days = pandas.Series(series(60), pandas.date_range("2001-01-01", periods=60))
+    with pytest.warns(ReadingWarning, match="x has a row every day, and y every 2 days"):
+        pyedmcl.rqa_batch([days], [days.set_axis(pandas.date_range("2001-01-01", periods=60, freq="2D"))], radius=0.5)
