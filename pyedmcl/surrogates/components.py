@@ -33,6 +33,7 @@ _DRIFT = 4  # half waves of all rows that amplitude and phase of a drifting seas
 _WIDE = 6  # whole cycles of all rows up to the furthest neighbour of a drifting season
 _LEAST_DRIFTING = 3  # rows
 _ROWS_PER_COLUMN = 6
+_PEAK, _BACKGROUND = (1, 4), (9, 24)  # whole cycles of all rows beside a line
 _BESIDE = 8  # whole cycles of all rows beside a season that was taken out
 _SLOW = (0, 1, 2, 4, 6, 8, 12)  # a line, and half waves of all rows
 _SLOWER = 6  # of these, which are longer than seasons
@@ -360,6 +361,31 @@ def clearest_together(spectra: Sequence[Spectrum]) -> Line | None:
             best = spectra[int(each[:, at].argmax())]
             return best.line(best.refined(len(best.values) / float(turns[at])), drift)
     return None
+
+
+def is_rhythm(values: Sequence[Doubles], lines: Sequence[Line]) -> bool:
+    """Whether series have a rhythm of their own where they seem to share a season.
+
+    The phase of a season is that of the calendar: beside its line is noise alone. A rhythm wanders, and what is left
+    beside its line is still a peak, above the noise further off. By Fisher's sum of logarithms over all series.
+
+    Parameters
+    ----------
+    values : sequence of ndarray (n,)
+        Gaps are NaN.
+    lines : sequence of Line
+        The season of each.
+    """
+    total = 0.0
+    for column, line in zip(values, lines, strict=True):
+        there = np.isfinite(column)
+        left = Spectrum.of(column - Components(lines=(line,)).fitted(column, there), there)
+        turns = np.array([len(column) / line.period])
+        near, far = left._power(left._beside(turns, *_PEAK)), left._power(left._beside(turns, *_BACKGROUND))
+        ratio = near.sum() / max(far.sum(), 1e-300)
+        total -= math.log(max(float(_tail(np.array([ratio]), near.shape[1], far.shape[1])[0]), 1e-300))
+    terms = np.cumsum([0.0, *(math.log(max(total, 1e-300) / k) for k in range(1, len(lines)))])
+    return bool(lines) and float(np.exp(terms - total).sum()) <= _SURE
 
 
 def lines_of(values: Doubles, there: Mask, slow: int = 0) -> tuple[Line, ...]:

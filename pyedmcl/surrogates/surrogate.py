@@ -30,6 +30,7 @@ from .components import (
     common_line,
     components_of,
     far_from_normal,
+    is_rhythm,
     lines_of,
     memory_of_rows,
     normal_scores,
@@ -488,9 +489,9 @@ def seasons_of(
 ) -> Seasons:
     """Remove the cycle that at least half of the series share, and two at least.
 
-    It has 3 rows at least, there are 10 cycles at least, unless its period is known, and it does not drift: what drifts
-    may be a rhythm of the series themselves, and is left to the surrogates. Where there are groups, each
-    series of each group counts as one of these series, and has a mean cycle of its own.
+    It has 3 rows at least, there are 10 cycles at least, unless its period is known, it does not drift, and beside its
+    line is no peak: what drifts may be a rhythm of the series themselves, and is left to the surrogates. Where there
+    are groups, each series of each group counts as one of these series, and has a mean cycle of its own.
 
     Parameters
     ----------
@@ -518,13 +519,14 @@ def seasons_of(
     ]  # fmt: skip
     if shared is None or shared.drift or shared.period < _LEAST_PERIOD or 2 * len(those) < series.n_series * len(parts):
         return Seasons(series, known, 0, ())
+    columns = [near_one(parts[group][1].values[:, number].astype(np.float64)) for group, number in those]
+    lines_there = [_own(chosen[group][number], shared, n) or shared for group, number in those]
+    if period is None and is_rhythm([column for column, _ in columns], lines_there):
+        return Seasons(series, known, 0, ())
     values = series.values.copy()
-    for group, number in those:
+    for (group, number), (column, exponent), season in zip(those, columns, lines_there, strict=True):
         rows = slice(None) if layout is None else np.flatnonzero(layout.code == group)
-        column, exponent = near_one(values[rows, number].astype(np.float64))
         choice = chosen[group][number]
-        season = _own(choice, shared, n)
-        assert season is not None
         values[rows, number] = np.ldexp(without_cycle(column, season), exponent)
         lines = tuple(line for line in choice.level.lines if line is not season)
         chosen[group][number] = replace(choice, level=replace(choice.level, lines=lines), removed=shared.period)

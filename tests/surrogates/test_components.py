@@ -7,7 +7,7 @@ import pytest
 from series_helpers import CHAIN, linked_maps, red
 
 import pyedmcl
-from pyedmcl.series.series import build_series
+from pyedmcl.series.series import as_series, build_series
 from pyedmcl.surrogates.components import (
     Components,
     Line,
@@ -171,3 +171,30 @@ def test_a_rhythm_of_few_cycles_is_left_unless_its_period_is_known():
     shorter = build_series(series.values + 4 * WAVE[:, None] - 4 * wave[:, None], "ab")
     found = seasons_of(shorter, "auto", None, remove=True)
     assert found.period == 12 and [one.period for one in found.choices[0]] == [0, 0]
+
+
+def _rotators(rng, coupled):
+    """Phases of the same mean speed that noise disturbs, each pulled towards the one before it."""
+    phase = rng.uniform(0, 2 * np.pi, 4)
+    out = np.empty((500, 4))
+    for row in range(-100, 500):
+        pull = np.sin(np.roll(phase, 1) - phase)
+        phase = phase + 2 * np.pi / rng.choice([13.7, 14.3]) + coupled * pull + 0.08 * rng.standard_normal(4)
+        if row >= 0:
+            out[row] = np.sin(phase) + 0.1 * rng.standard_normal(4)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rhythm_of_the_series_themselves_is_no_season(seed):
+    """Its phase wanders, so that a peak stays beside the line; that of a calendar leaves noise."""
+    rng = np.random.default_rng(seed)
+    rhythm = as_series(_rotators(rng, 0.2))
+    assert seasons_of(rhythm, "auto", None, remove=True).period == 0
+    noise = np.zeros((500, 4))
+    for row in range(1, 500):
+        noise[row] = 0.5 * noise[row - 1] + rng.standard_normal(4)
+    calendar = as_series(noise + 1.5 * np.sin(2 * np.pi * np.arange(500)[:, None] / 14 + np.arange(4)))
+    found = seasons_of(calendar, "auto", None, remove=True)
+    assert abs(found.period - 14) < 0.05
+    assert len(found.without) == 4
