@@ -236,12 +236,17 @@ def measure_curves(
     return finished(figure, path, dpi=dpi)
 
 
-def tested_curves(tested: Any, path: PathLike | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
-    """Measures of windows with the bands of their surrogates, a panel each.
+def tested_curves(
+    tested: Any, path: PathLike | None = None, *, band: str = "95 % of surrogates", title: str | None = None,
+    dpi: int = 150,
+) -> Any:  # fmt: skip
+    """Measures of windows with their bands, or those of their surrogates, a panel each.
 
     Parameters
     ----------
-    tested : RqaSignificance
+    tested : RqaSignificance or RqaBands
+    band : str
+        What the legend calls the band.
     path, title, dpi
         As for :func:`.figure.finished`, which also says what is raised.
 
@@ -256,7 +261,7 @@ def tested_curves(tested: Any, path: PathLike | None = None, *, title: str | Non
         middle = (low[:, at] + high[:, at]) / 2
         reach = np.stack([middle - low[:, at], high[:, at] - middle])
         ax.errorbar(tested.starts, middle, reach, fmt="none", ecolor="#9aa5ab", elinewidth=5, alpha=0.6,
-                    label="95 % of surrogates")  # fmt: skip
+                    label=band)  # fmt: skip
         ax.plot(tested.starts, tested.value[:, at], ".", color="#21526b", markersize=7, label="series")
         ax.set_ylabel(name)
         ax.grid(alpha=0.25)

@@ -75,6 +75,8 @@ LEGAL = {
     "check.regular": one_of("insert", "ignore"), "lag_profile.level": one_of(0.9, 0.95), "links": st.booleans(),
     "errors": one_of("nan", "raise"), "measures": one_of(["DET"], ("RR", "laminarity"), ["Lmax"]),
     "rqa_significance.y": st.one_of(_none, _series), "rqa_significance.window": one_of(None, 15),
+    "rqa_bands.y": st.one_of(_none, _series), "rqa_bands.window": one_of(None, 15),
+    "rqa_bands.level": one_of(0.9, 0.95), "rqa_bands.measures": one_of(["DET"], ("RR", "laminarity")),
     "season": one_of("remove", "keep"), "latest": one_of(None, -1, 0),
     "convergence": st.booleans(), "partial": st.booleans(), "forecast": st.booleans(),
     "partial_surrogates": one_of(None, 3),
