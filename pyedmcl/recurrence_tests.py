@@ -14,7 +14,7 @@ from .arguments import integer
 from .errors import InputError, RecurrenceWarning, pandas_for, shown, warn
 from .jobs.runner import public_function
 from .launch.progress import report_progress
-from .recurrence.arguments import correlation_time
+from .recurrence.arguments import correlation_time, threshold_named
 from .recurrence.batch import RqaBatch, rqa_batch
 from .recurrence.measures import SHORT_NAMES
 from .recurrence.rqa import Device, Progress
@@ -144,7 +144,7 @@ def _windows(
     for name in measures:
         if name not in SHORT_NAMES and name not in short:
             raise InputError(f"measures={shown(measures)}: {shown(name)} is none; choose of {', '.join(SHORT_NAMES)}")
-    if threshold == "corridor" or np.ndim(radius):
+    if threshold_named(threshold) == "corridor" or np.ndim(radius):
         raise InputError(f"radius={shown(radius)}: one number is needed; call once for each")
     if y is not None:
         require_same_times(x=x, y=y)

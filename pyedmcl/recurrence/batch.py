@@ -528,7 +528,7 @@ def rqa_batch(
     (8, (8,))
     """
     series, y = apart(series), apart(y)
-    series, y = coded(radius if threshold == "fixed" else 0.5, series, y)
+    series, y = coded(radius, threshold, series, y)
     threshold = arguments.threshold_named(threshold)
     options = rqa.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

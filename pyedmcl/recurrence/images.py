@@ -425,7 +425,7 @@ def recurrence_plot(
     >>> result.density.shape
     (100, 100)
     """
-    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
+    x, y = coded(radius, threshold, x, y)
     threshold = arguments.threshold_named(threshold)
     options = rqa.options_of(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,

@@ -163,7 +163,7 @@ def lag_profile(
     for name, side in (("x", x), ("y", y)):
         if not hasattr(side, "__len__"):
             raise InputError(f"{name}={shown(side)}: a series, or a list of series, is needed")
-    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
+    x, y = coded(radius, threshold, x, y)
     single = not isinstance(x, (list, tuple, Mapping)) or np.ndim(next(iter(_items(x)), 0)) == 0
     if single:
         require_same_times(x=x, y=y)
