@@ -712,6 +712,8 @@ ARGUMENTS = (
     Argument("errors", word("nan", "raise"), help="Series that cannot be used: rows of NaN and a warning, or the end.",
              panel=_STATES),
     Argument("axis", WHOLE),
+    Argument("partners", Kind("str, optional", legal=(None,))),
+    Argument("pseudo", COUNT),
     Argument("window", POSITIVE),
     Argument("window", optional(POSITIVE), of=("rqa_significance", "rqa_bands", "lag_profile")),
     Argument("step", POSITIVE),

@@ -210,6 +210,57 @@ def _split(
     return _checked(Labelled(out, names, what))
 
 
+# Dyads: the two series of each, and those that are paired with another's.
+
+
+def _partnered(found: Labelled, partners: str, groups: Any) -> tuple[Labelled, Labelled]:
+    """The first and the second series of each dyad, whose other labels are the same, in the order of their rows."""
+    keys = [key for key in found.labels if key not in (partners, "series")]
+    if not isinstance(partners, str) or partners not in found.labels or not keys:
+        raise InputError(
+            f"partners={shown(partners)}: name one of groups, which tells the two of a dyad apart; others tell the "
+            f"dyads apart. There is groups={shown(groups)}"
+        )
+    dyads: dict[tuple[Any, ...], list[int]] = {}
+    labels = [values for name, values in found.labels.items() if name != partners]
+    for number, dyad in enumerate(zip(*labels, strict=True)):
+        dyads.setdefault(dyad, []).append(number)
+    for dyad, held in dyads.items():
+        if len(held) != 2:
+            said = ", ".join(f"{key}={value!r}" for key, value in zip(keys, dyad, strict=False))
+            who = [found.labels[partners][number] for number in held]
+            raise InputError(f"partners={shown(partners)}: two are needed, and the dyad {said} has {shown(who)}")
+    sides = [[numbers[side] for numbers in dyads.values()] for side in (0, 1)]
+    first, second = (_chosen(found, numbers) for numbers in sides)
+    return first, second
+
+
+def _chosen(found: Labelled, numbers: Sequence[int]) -> Labelled:
+    """Some of the series, by their numbers."""
+    labels = {name: tuple(values[number] for number in numbers) for name, values in found.labels.items()}
+    return Labelled([found.series[number] for number in numbers], labels, found.what)
+
+
+def _with_pseudo(first: Labelled, second: Labelled, pseudo: int) -> tuple[Labelled, Labelled, tuple[bool, ...]]:
+    """Behind the dyads, each first series with the second ones of the next dyads, of the same column; and which are."""
+    columns = first.labels["series"] if len(first.labels) > 1 else (0,) * len(first)
+    alike: dict[Any, list[int]] = {}
+    places = []  # of each dyad among those of its column
+    for number, column in enumerate(columns):
+        places.append(len(alike.setdefault(column, [])))
+        alike[column].append(number)
+    others = min(map(len, alike.values())) - 1
+    if pseudo > others:
+        raise InputError(f"pseudo={pseudo}: each dyad is paired with others, and there are {others:,}")
+    x, y = (list(range(len(first))) for _ in range(2))
+    for number, (column, place) in enumerate(zip(columns, places, strict=True)):
+        held = alike[column]
+        x += [number] * pseudo
+        y += [held[(place + step) % len(held)] for step in range(1, pseudo + 1)]
+    made = (False,) * len(first) + (True,) * (len(x) - len(first))
+    return _chosen(first, x), _chosen(second, y), made
+
+
 # What the recurrence quantification of many series returns: a table whose rows are made when they are asked for.
 
 
@@ -381,6 +432,8 @@ def rqa_batch(
     regular: str | None = None,
     columns: Any = None,
     axis: int = 0,
+    partners: str | None = None,
+    pseudo: int = 0,
     m: int = 1,
     tau: int = 1,
     radius: Any,
@@ -428,6 +481,12 @@ def rqa_batch(
         Columns of a frame that hold values; by default all that are not in ``groups``.
     axis : int
         Of an array: the axis of time. 0 as everywhere here; -1 for epochs x channels x time.
+    partners : str, optional
+        Of a frame: one of ``groups``, such as "person" of ["dyad", "person"]. Cross recurrence of the two that each
+        dyad has, the one whose rows come first being x.
+    pseudo : int
+        Pseudo-dyads of each dyad, behind the dyads: its x with y of the dyads that follow it, in a circle. Labels tell
+        which they are, and whose y they have.
     m : int
         Embedding dimension: coordinates of a point, at least 1.
     tau : int
@@ -538,13 +597,27 @@ def rqa_batch(
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     first = labelled(series, "series", groups=groups, columns=columns, axis=axis)
     second = None
-    if y is not None:
+    if partners is not None and y is not None:
+        raise InputError(f"partners={shown(partners)} takes both series of a dyad from one frame; leave y out")
+    if y is not None or partners is not None:
         arguments.only_alone(options.convention, "y= (cross recurrence)")
+    if y is not None:
         second = labelled(y, "y", groups=groups, columns=columns, axis=axis)
         if len(second) != len(first):
             raise InputError(
                 f"y: {len(second):,} series, and there are {len(first):,} of series; one for each is needed"
             )
+    if partners is not None:
+        first, second = _partnered(first, partners, groups)
+    labels = dict(first.labels)
+    if pseudo:
+        if second is None:
+            raise InputError(f"pseudo={pseudo}: dyads are needed; give y, or groups and partners of a frame")
+        first, second, made = _with_pseudo(first, second, pseudo)
+        labels = {**first.labels, "pseudo": made}
+    if second is not None:
+        labels |= {f"{name}_y": values for name, values in second.labels.items()
+                   if values != first.labels.get(name) and (pseudo or name == partners)}  # fmt: skip
     radii = _radii(radius, threshold, options, len(first))
     members = Members(first, second, embedding, options, refuse)
     x, rows, matrix = _usable(members, theiler, int(np.max(radii)) if threshold == "neighbours" else 0)
@@ -561,7 +634,7 @@ def rqa_batch(
         used = np.array(used)
         used[list(members.failed)] = np.nan
     batch = RqaBatch(
-        labels=first.labels, asked=radii, used=used, counts=BatchCounts.joined(sink.results()),
+        labels=labels, asked=radii, used=used, counts=BatchCounts.joined(sink.results()),
         places=(places[:, None] * problem.radii + np.arange(problem.radii)).ravel(), x=x, y=rows,
         convention=options.convention, theiler=matrix.theiler, lmin=options.lmin, vmin=options.vmin, wmin=options.wmin,
         failed=members.failed, provenance=origin,

@@ -124,7 +124,7 @@ LEGAL = {
     "threshold": one_of("fixed", "fixed", "recurrence_rate"),
     "windowed_rqa.y": st.one_of(_none, _series), "windowed_rqa.threshold": one_of("fixed"), "tile": one_of(None, 32),
     "series": st.lists(st.sampled_from([X, Y, X[:20]]), min_size=1, max_size=3), "rqa_batch.y": _none,
-    "rqa_batch.columns": _none, "rqa_batch.groups": _none,
+    "rqa_batch.columns": _none, "rqa_batch.groups": _none, "partners": _none, "pseudo": one_of(0, 1),
     "regular": one_of(None, None, "insert", "ignore"),
     "groups": one_of(None, None, np.arange(N) // 20, ["a"] * 25 + ["b"] * 15), "draw": one_of("rows", "rows", "groups"),
     "windows": one_of(None, None, (20, 10), [30, 5]),
