@@ -17,6 +17,7 @@ from ..call import noticed
 from ..errors import InputError, ReadingWarning, RecurrenceWarning, need, shown, warn
 from ..jobs.runner import ListSink, public_function
 from ..results.result import Answer, Label, Result, brief, common
+from ..results.result import labelled as labelled_array
 from ..series.arrays import to_array
 from ..series.groups import Groups, groups_of, names_columns
 from ..series.number_forms import NotNumericError, numeric_column
@@ -126,6 +127,20 @@ def _checked(found: Labelled) -> Labelled:
     return found
 
 
+def _coordinates(data: Any, axis: int, others: list[int], shape: tuple[int, ...]) -> dict[str, tuple[Any, ...]]:
+    """Labels of the places along the other axes than time: coordinates of an array that has some, else numbers."""
+    names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]
+    marks: list[Any] = list(map(range, shape or (1,)))
+    coords = getattr(data, "coords", None)
+    if coords is not None and others:
+        dims = [str(dim) for dim in data.dims]
+        if "time" in dims and dims[axis] != "time":
+            raise InputError(f"axis={axis}: that is {dims[axis]!r}; give axis={dims.index('time')}, which is 'time'")
+        names = [dims[at] for at in others]
+        marks = [list(coords[dim].values) if dim in coords else mark for dim, mark in zip(names, marks, strict=True)]
+    return dict(zip(names, zip(*itertools.product(*marks), strict=True), strict=True))
+
+
 def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
     values = data.values if isinstance(data, Series) else to_array(data, what)
     if not 1 <= values.ndim <= 3:
@@ -146,10 +161,8 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
             f"axis {axis % values.ndim}: if it runs along the other one, say axis={1 - axis % 2}",
             ReadingWarning,
         )
-    places = list(itertools.product(*map(range, shape)))
     others = [at for at in range(values.ndim) if at != axis % values.ndim]
-    names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]
-    columns = {name: tuple(place[at] if place else 0 for place in places) for at, name in enumerate(names)}
+    columns = _coordinates(data, axis, others, shape)
     table = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
     if groups is None:
         return _checked(Labelled(table, columns, what))
@@ -243,7 +256,8 @@ def _chosen(found: Labelled, numbers: Sequence[int]) -> Labelled:
 
 def _with_pseudo(first: Labelled, second: Labelled, pseudo: int) -> tuple[Labelled, Labelled, tuple[bool, ...]]:
     """Behind the dyads, each first series with the second ones of the next dyads, of the same column; and which are."""
-    columns = first.labels["series"] if len(first.labels) > 1 else (0,) * len(first)
+    columns = first.labels.get("series") if len(first.labels) > 1 else None
+    columns = (0,) * len(first) if columns is None else columns
     alike: dict[Any, list[int]] = {}
     places = []  # of each dyad among those of its column
     for number, column in enumerate(columns):
@@ -422,6 +436,20 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
         """A pandas DataFrame: a row per series and radius; columns for labels, radii and measures."""
         return need("pandas", "to_frame()").DataFrame(self.to_dict())
 
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of all measures over the coordinates of a grid, such as lat and lon, or else over series,
+        whose labels are coordinates; and over radii, where there are several."""
+        marks = {name: tuple(dict.fromkeys(values)) for name, values in self.labels.items()}
+        grid = list(itertools.product(*marks.values())) == list(zip(*self.labels.values(), strict=True))
+        axes: list[tuple[str, Any]] = list(marks.items()) if grid else [("number", range(len(self.x)))]
+        if self.asked.shape[1] > 1:
+            alike = self.asked.ndim == 2 and (self.asked == self.asked[0]).all()
+            axes.append(("radius", self.radii if alike else range(self.asked.shape[1])))
+        shape = [len(held) for _, held in axes]
+        made = {name: labelled_array(self.measure(name).reshape(shape), axes, name) for name in MEASURE_LABELS}
+        coords = {} if grid else {name: ("number", list(values)) for name, values in self.labels.items()}
+        return need("xarray", "to_xarray()").Dataset(made).assign_coords(coords)
+
 
 @public_function
 def rqa_batch(
@@ -465,7 +493,8 @@ def rqa_batch(
     ----------
     series : list or mapping of series, array of two or three dimensions, or pandas DataFrame
         A list holds series of any lengths, each as ``x`` of :func:`pyedmcl.rqa`. Of an array, ``axis`` is time, and
-        each place along the others is a series. Of a frame, each column is a series.
+        each place along the others is a series, labelled by the coordinates of an xarray.DataArray. Of a frame, each
+        column is a series.
     y : the same, optional
         Second series for cross recurrence, one for each of ``series``, in the same form and order.
     groups : str, sequence of str, or labels (n_steps,), optional

@@ -339,6 +339,37 @@ def test_radii_of_each_series_own(device, threshold):
         pyedmcl.rqa_batch(x, radius=np.array([[first, second]]), **options)
 
 
+@pytest.mark.parametrize("radius", [0.5, [0.2, 0.5]])
+def test_coordinates_of_a_field_are_kept(one_device, radius):
+    xarray = pytest.importorskip("xarray")
+    values = np.random.default_rng(1).standard_normal((50, 3, 2))
+    lat, lon = [10.0, 20.0, 30.0], ["east", "west"]
+    field = xarray.DataArray(values, dims=("time", "lat", "lon"), coords={"lat": lat, "lon": lon})
+    batch = pyedmcl.rqa_batch(field, radius=radius, device=one_device)
+    assert batch.labels == {"lat": tuple(np.repeat(lat, 2)), "lon": tuple(lon * 3)}
+    found = batch.to_xarray()
+    for at, here in enumerate(lat):
+        for beside, there in enumerate(lon):
+            wanted = pyedmcl.rqa(values[:, at, beside], radius=radius, device=one_device)
+            rates = [one.RR for one in wanted] if isinstance(radius, list) else wanted.RR
+            np.testing.assert_array_equal(found.recurrence_rate.sel(lat=here, lon=there), rates)
+    if isinstance(radius, list):
+        assert found.radius.values.tolist() == radius
+    turned = field.transpose("lat", "lon", "time")
+    assert pyedmcl.rqa_batch(turned, axis=-1, radius=radius, device=one_device).labels == batch.labels
+    with pytest.raises(InputError, match="axis=0: that is 'lat'; give axis=2"):
+        pyedmcl.rqa_batch(turned, radius=radius, device=one_device)
+
+
+def test_labels_that_are_no_grid_are_coordinates_of_series(one_device):
+    pytest.importorskip("xarray")
+    frame, _ = dyads()
+    given = {"groups": ["dyad", "person"], "partners": "person", "theiler": 0, "device": one_device}
+    found = pyedmcl.rqa_batch(frame[frame.columns.drop("head")], radius=0.5, pseudo=1, **given).to_xarray()
+    assert found.determinism.dims == ("number",)
+    assert found.person_y.values.tolist() == ["a0", "a1", "a2", "a3", "a1", "a2", "a3", "a0"]
+
+
 def dyads(order=("b", "a"), n=4):
     """A frame of dyads, rows of which stand in any order, and their series."""
     pd = pytest.importorskip("pandas")
