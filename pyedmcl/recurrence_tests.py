@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import integer
 from .errors import InputError, RecurrenceWarning, pandas_for, shown, warn
 from .jobs.runner import public_function
 from .launch.progress import report_progress
@@ -19,7 +18,7 @@ from .recurrence.batch import RqaBatch, rqa_batch
 from .recurrence.measures import SHORT_NAMES
 from .recurrence.rqa import Device, Progress
 from .results.result import ANSWER_ROWS, Answer, Label, Result, brief
-from .series.regular import require_same_times
+from .series.regular import require_same_times, windows_along
 from .series.series import Series, build_series
 from .states import arguments as states
 from .statistics import counts, false_discovery, p_values, tell_reach
@@ -152,12 +151,10 @@ def _windows(
     rows = series[0].n_steps
     if series[-1].n_steps != rows and window is not None:
         raise InputError(f"y: {series[-1].n_steps} rows, and x has {rows}; windows of both begin together")
-    if window is None and step is not None:
-        raise InputError(f"step={shown(step)}: windows need window=, too")
-    length = rows if window is None else integer("window", window, 2, "the rows of a window", most=rows)
-    by = length if step is None else integer("step", step, 1, "the rows from one window to the next")
-    starts = tuple(range(0, rows - length + 1, by))
-    sides = [[side.values[at : at + length if window is not None else None, 0] for at in starts] for side in series]
+    along = windows_along(window, step, rows)
+    starts = tuple(along.starts)
+    sides = [[side.values[at : at + along.width if window is not None else None, 0] for at in starts]
+             for side in series]  # fmt: skip
     return tuple(short.get(name, name) for name in measures), series, starts, sides
 
 

@@ -20,7 +20,7 @@ from ..errors import InputError, shown
 from ..jobs.runner import public_function
 from ..launch.progress import report_progress
 from ..series.arrays import to_array
-from ..series.regular import require_same_times
+from ..series.regular import require_same_times, windows_along
 from .arguments import correlation_time, metric_named
 from .batch import RqaBatch, rqa_batch
 from .measures import LagProfile, profile_of
@@ -73,6 +73,7 @@ def lag_profile(
     window, step : int, optional
         Rows of windows along each dyad that have a profile, a band and a p-value each: who leads when. ``step`` is from
         one to the next, a whole window by default; the last window is the last one that lies inside the series.
+        Pseudo-dyads are of the same rows.
     m : int
         Embedding dimension: coordinates of a point, at least 1.
     tau : int
@@ -168,11 +169,9 @@ def lag_profile(
     if single:
         require_same_times(x=x, y=y)
         x, y = [x], [y]
-    starts: dict[str, tuple[int, ...]] = {}
-    if window is not None:
-        x, y, starts = _windows(x, y, window, step)
-    elif step is not None:
-        raise InputError(f"step={shown(step)}: windows need window=, too")
+    windows: dict[str, tuple[Any, ...]] = {}
+    if window is not None or step is not None:
+        x, y, windows = _windows(x, y, window, step, single)
     try:
         batch = rqa_batch(
             x, y, m=m, tau=tau, radius=radius, metric=metric, theiler=0,
@@ -184,13 +183,13 @@ def lag_profile(
         raise InputError(re.sub(r"^series \(series=(\d+)\)", rf"x ({name} \1)", str(error))) from None
     if batch.asked.shape[1] != 1:
         raise InputError("radius: a profile has one radius; call once for each")
-    labels: Mapping[str, tuple[Any, ...]] = {**({} if single else starts or batch.labels), **starts}
+    labels: Mapping[str, tuple[Any, ...]] = windows or ({} if single else batch.labels)
     found = profile_of(batch, lags, labels, batch.provenance)
     if not n:
         return found
     if threshold not in ("fixed", "recurrence_rate"):
         raise InputError(f"threshold={threshold!r}: surrogates need one radius; choose 'fixed' or 'recurrence_rate'")
-    drawn = _surrogate_rates(batch, found.lags, n, surrogate, seed, starts.get("start", (0,) * len(batch.x)))
+    drawn = _surrogate_rates(batch, found.lags, n, surrogate, seed, windows.get("start", (0,) * len(batch.x)))
     origin = {**batch.provenance, "n": n, "surrogate": surrogate, "seed": seed}
     return LagProfile(found.rate, found.lags, labels, drawn, level, origin)
 
@@ -201,8 +200,8 @@ def _items(side: Any) -> Iterable[Any]:
 
 
 def _windows(
-    x: Any, y: Any, window: int, step: int | None
-) -> tuple[list[Any], list[Any], dict[str, tuple[Any, ...]]]:  # fmt: skip
+    x: Any, y: Any, window: int | None, step: int | None, single: bool
+) -> tuple[list[Any], list[Any], dict[str, tuple[Any, ...]]]:
     """Windows of dyads as dyads of their own, and which they are."""
     dyads = tuple(x) if isinstance(x, Mapping) else tuple(range(len(x)))
     sides = [[to_array(one, name) for one in _items(side)] for name, side in (("x", x), ("y", y))]
@@ -212,12 +211,11 @@ def _windows(
     for number, (one, other) in enumerate(zip(*sides, strict=True)):
         if len(one) != len(other):
             raise InputError(f"y: {len(other)} rows, and x has {len(one)}; windows of both begin together")
-        length = integer("window", window, 2, "the rows of a window", most=len(one))
-        by = length if step is None else integer("step", step, 1, "the rows from one window to the next")
-        places += [(number, start) for start in range(0, len(one) - length + 1, by)]
-    x, y = ([side[number][start : start + window] for number, start in places] for side in sides)
-    labels = {"series": tuple(dyads[number] for number, _ in places), "start": tuple(start for _, start in places)}
-    return x, y, labels if len(dyads) > 1 else {"start": labels["start"]}
+        along = windows_along(window, step, len(one))
+        places += [(number, start) for start in along.starts]
+    x, y = ([side[number][start : start + along.width] for number, start in places] for side in sides)
+    labels = {} if single else {"series": tuple(dyads[number] for number, _ in places)}
+    return x, y, {**labels, "start": tuple(start for _, start in places)}
 
 
 def _surrogate_rates(

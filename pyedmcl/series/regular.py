@@ -70,6 +70,16 @@ def windows_of(windows: Any, n_steps: int) -> Windows:
     return Windows(width, min(step, n_steps), n_steps)
 
 
+def windows_along(window: int | None, step: int | None, n_steps: int) -> Windows:
+    """Windows of ``window`` rows, a whole one apart by default; without ``window`` a single one, of all rows."""
+    if window is None:
+        if step is not None:
+            raise InputError(f"step={shown(step)}: windows need window=, too")
+        return Windows(n_steps, n_steps, n_steps)
+    width = integer("window", window, 2, "the rows of a window", most=n_steps)
+    return Windows(width, width if step is None else integer("step", step, 1, "the rows between windows"), n_steps)
+
+
 # The times of the rows of whatever holds series, and rows of gaps put between them.
 #
 # The container stays of its kind, so that whatever reads it afterwards meets what the caller could have given.
