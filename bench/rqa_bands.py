@@ -52,23 +52,26 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)
     noise, flow = autoregressive(rng, n, 0.7, 2000), roessler(rng, n, 5000)
+    beside = 0.5 * noise + autoregressive(rng, n, 0.7, 2000)
     of_noise = {"m": 2, "tau": 1, "radius": 0.5, "theiler": 1}
     of_flow = {"m": 3, "tau": 6, "radius": 1.5, "theiler": 10}
     systems = {
-        "autoregressive, 0.7, 500 rows": (noise[:, :500], of_noise),
-        "autoregressive, 0.7, 2,000 rows": (noise, of_noise),
-        "Roessler, 2,000 rows": (flow[:, :2000], of_flow), "Roessler, 5,000 rows": (flow, of_flow),
-        "Roessler, 5,000 rows, radius 3": (flow, of_flow | {"radius": 3.0}),
+        "autoregressive, 0.7, 500 rows": (noise[:, :500], None, of_noise),
+        "autoregressive, 0.7, 2,000 rows": (noise, None, of_noise),
+        "autoregressive against one that shares a part, 2,000 rows": (noise, beside, of_noise),
+        "Roessler, 2,000 rows": (flow[:, :2000], None, of_flow), "Roessler, 5,000 rows": (flow, None, of_flow),
+        "Roessler, 5,000 rows, radius 3": (flow, None, of_flow | {"radius": 3.0}),
     }  # fmt: skip
-    for name, (repetitions, options) in systems.items():
+    for name, (repetitions, others, options) in systems.items():
         # A window is a series of its own: all repetitions have their bands in one call.
-        bands = pyedmcl.rqa_bands(repetitions.ravel(), window=repetitions.shape[1], measures=BANDED, **options)
+        sides = [side.ravel() for side in (repetitions, others) if side is not None]
+        bands = pyedmcl.rqa_bands(*sides, window=repetitions.shape[1], measures=BANDED, **options)
         mean = bands.value.mean(axis=0)
         held = ((bands.low <= mean) & (mean <= bands.high)).mean(axis=0)
         print(f"{name}: " + ", ".join(f"{one} {share:.3f}" for one, share in zip(BANDED, held, strict=True)))
         plain = {"DET": ("diagonal_lines", "lmin"), "LAM": ("vertical_lines", "vmin")}
         shares = dict.fromkeys(plain, 0.0)
-        for result in pyedmcl.rqa_batch(list(repetitions), **options):
+        for result in pyedmcl.rqa_batch(list(repetitions), None if others is None else list(others), **options):
             for measure, (lines, least) in plain.items():
                 low, high = of_lines(rng, getattr(result, lines), getattr(result, least))
                 shares[measure] += (low <= mean[BANDED.index(measure)] <= high) / n
