@@ -15,9 +15,9 @@ import pyedmcl
 ROWS, SURROGATES = 400, 39
 
 
-def autoregressive(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
+def autoregressive(rng: np.random.Generator, n: int, share: float, rows: int = ROWS) -> np.ndarray:
     """Series of which each value keeps a share of the one before."""
-    noise = rng.standard_normal((n, ROWS + 100))
+    noise = rng.standard_normal((n, rows + 100))
     for t in range(1, noise.shape[1]):
         noise[:, t] += share * noise[:, t - 1]
     return noise[:, 100:]

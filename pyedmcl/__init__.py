@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .recurrence.rqa import joint_rqa as joint_rqa
     from .recurrence.rqa import rqa as rqa
     from .recurrence.windowed import windowed_rqa as windowed_rqa
+    from .recurrence_tests import rqa_bands as rqa_bands
     from .recurrence_tests import rqa_significance as rqa_significance
     from .reporting.report import report as report
     from .significance.significance import ccm_significance as ccm_significance

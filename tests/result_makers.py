@@ -42,6 +42,7 @@ MAKERS = {
     "RqaBatch": lambda d: pyedmcl.rqa_batch([X[:100], Y[:90]], radius=[0.1, 0.2], device=d),
     "LagProfile": lambda d: pyedmcl.lag_profile(X, Y, lags=4, radius=0.1, n=9, seed=1, device=d),
     "RqaSignificance": lambda d: pyedmcl.rqa_significance(X, radius=0.1, n=9, seed=1, device=d),
+    "RqaBands": lambda d: pyedmcl.rqa_bands(X, radius=0.1, device=d),
     "RecurrenceTable": lambda d: pyedmcl.rqa(X, radius=[0.1, 0.2], device=d),
     "RecurrenceNetwork": lambda d: pyedmcl.recurrence_network(X, radius=0.1, device=d),
     "RecurrenceResult": lambda d: pyedmcl.rqa(X, radius=0.1, device=d),

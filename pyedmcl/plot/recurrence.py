@@ -55,6 +55,7 @@ def plot_image(
     black: float,
     same: bool,
     times: tuple[Any, Any] = (None, None),
+    beside: tuple[NDArray[np.float64], ...] | None = None,
     dpi: int = 150,
 ) -> Any:
     """An image of a recurrence matrix with axes: columns to the right, rows upwards.
@@ -75,6 +76,8 @@ def plot_image(
     times : tuple
         When points begin, of the rows and of the columns; None where that is not known. Axes show it where points are
         evenly spaced, and count points elsewhere.
+    beside : (ndarray, ndarray), optional
+        Values (points, columns) that are drawn below and to the left, along the axes.
 
     Returns
     -------
@@ -83,7 +86,8 @@ def plot_image(
     rows, columns = cells
     longer = max(rows, columns)
     width, height = 4.8 * max(columns / longer, 0.4), 4.8 * max(rows / longer, 0.3)
-    figure = new_figure(width + (1.6 if label else 0.8), height + 0.6)
+    more = 0.0 if beside is None else 0.8
+    figure = new_figure(width + (1.6 if label else 0.8) + more, height + 0.6 + more)
     across, up = _axis(times[1], columns), _axis(times[0], rows)
     ax = figure.add_subplot()
     dark = np.clip((values - white) / (black - white), 0.0, 1.0)
@@ -106,12 +110,32 @@ def plot_image(
             short_dates(axis, dates)
     if title:
         ax.set_title(title, fontsize=pt(10))
+    if beside is not None:
+        _series_along(ax, beside, (across[0], up[0]))
     if label:
         beyond = bool(np.nanmax(values, initial=0.0) > max(white, black))
         extend = "max" if beyond else "neither"
         label = f"{label} (gaps: sand)" if gaps else label
         figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label=label, extend=extend)
     return finished(figure, path, dpi=dpi)
+
+
+def _series_along(ax: Any, beside: tuple[NDArray[np.float64], ...], ends: tuple[tuple[float, float], ...]) -> None:
+    """Draw series below an image and to its left, which take over its labels."""
+    width, height = ax.get_window_extent().size
+    thin = 0.16 * max(width, height)
+    lower = ax.inset_axes([0, -1.15 * thin / height, 1, thin / height], sharex=ax)
+    left = ax.inset_axes([-1.15 * thin / width, 0, thin / width, 1], sharey=ax)
+    for values, (first, last), panel in zip(beside, ends, (lower, left), strict=True):
+        half = (last - first) / len(values) / 2
+        where = np.linspace(first + half, last - half, len(values))
+        panel.plot(*((where, values) if panel is lower else (values, where)), color="#21526b", linewidth=0.8)
+    lower.set_xlabel(ax.get_xlabel())
+    left.set_ylabel(ax.get_ylabel())
+    lower.yaxis.tick_right()  # away from the corner, where both have numbers
+    left.xaxis.tick_top()
+    ax.set(xlabel="", ylabel="", xlim=ends[0], ylim=ends[1])
+    ax.tick_params(labelbottom=False, labelleft=False)
 
 
 def _axis(time: Any, points: int) -> tuple[tuple[float, float], str, Any]:
@@ -236,12 +260,17 @@ def measure_curves(
     return finished(figure, path, dpi=dpi)
 
 
-def tested_curves(tested: Any, path: PathLike | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
-    """Measures of windows with the bands of their surrogates, a panel each.
+def tested_curves(
+    tested: Any, path: PathLike | None = None, *, band: str = "95 % of surrogates", title: str | None = None,
+    dpi: int = 150,
+) -> Any:  # fmt: skip
+    """Measures of windows with their bands, or those of their surrogates, a panel each.
 
     Parameters
     ----------
-    tested : RqaSignificance
+    tested : RqaSignificance or RqaBands
+    band : str
+        What the legend calls the band.
     path, title, dpi
         As for :func:`.figure.finished`, which also says what is raised.
 
@@ -256,7 +285,7 @@ def tested_curves(tested: Any, path: PathLike | None = None, *, title: str | Non
         middle = (low[:, at] + high[:, at]) / 2
         reach = np.stack([middle - low[:, at], high[:, at] - middle])
         ax.errorbar(tested.starts, middle, reach, fmt="none", ecolor="#9aa5ab", elinewidth=5, alpha=0.6,
-                    label="95 % of surrogates")  # fmt: skip
+                    label=band)  # fmt: skip
         ax.plot(tested.starts, tested.value[:, at], ".", color="#21526b", markersize=7, label="series")
         ax.set_ylabel(name)
         ax.grid(alpha=0.25)

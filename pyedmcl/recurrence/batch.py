@@ -17,6 +17,7 @@ from ..call import noticed
 from ..errors import InputError, ReadingWarning, RecurrenceWarning, need, shown, warn
 from ..jobs.runner import ListSink, public_function
 from ..results.result import Answer, Label, Result, brief, common
+from ..results.result import labelled as labelled_array
 from ..series.arrays import to_array
 from ..series.groups import Groups, groups_of, take_groups
 from ..series.number_forms import NotNumericError, numeric_column
@@ -126,6 +127,20 @@ def _checked(found: Labelled) -> Labelled:
     return found
 
 
+def _coordinates(data: Any, axis: int, others: list[int], shape: tuple[int, ...]) -> dict[str, tuple[Any, ...]]:
+    """Labels of the places along the other axes than time: coordinates of an array that has some, else numbers."""
+    names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]
+    marks: list[Any] = list(map(range, shape or (1,)))
+    coords = getattr(data, "coords", None)
+    if coords is not None and others:
+        dims = [str(dim) for dim in data.dims]
+        if "time" in dims and dims[axis] != "time":
+            raise InputError(f"axis={axis}: that is {dims[axis]!r}; give axis={dims.index('time')}, which is 'time'")
+        names = [dims[at] for at in others]
+        marks = [list(coords[dim].values) if dim in coords else mark for dim, mark in zip(names, marks, strict=True)]
+    return dict(zip(names, zip(*itertools.product(*marks), strict=True), strict=True))
+
+
 def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
     values = data.values if isinstance(data, Series) else to_array(data, what)
     if not 1 <= values.ndim <= 3:
@@ -147,10 +162,8 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
             f"axis {axis % values.ndim}: if it runs along the other one, say axis={1 - axis % 2}",
             ReadingWarning,
         )
-    places = list(itertools.product(*map(range, shape)))
     others = [at for at in range(values.ndim) if at != axis % values.ndim]
-    names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]
-    columns = {name: tuple(place[at] if place else 0 for place in places) for at, name in enumerate(names)}
+    columns = _coordinates(data, axis, others, shape)
     table = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
     if not isinstance(data, Series):
         tell_of_numbers(table, given.reshape(table.shape), Names(what, columns))
@@ -196,6 +209,58 @@ def _split(
     for name, values in labels.items():
         names[name if name not in names else f"{name}_of_column"] = values * len(rows)
     return _checked(Labelled(out, names, what))
+
+
+# Dyads: the two series of each, and those that are paired with another's.
+
+
+def _partnered(found: Labelled, partners: str, groups: Any) -> tuple[Labelled, Labelled]:
+    """The first and the second series of each dyad, whose other labels are the same, in the order of their rows."""
+    keys = [key for key in found.labels if key not in (partners, "series")]
+    if not isinstance(partners, str) or partners not in found.labels or not keys:
+        raise InputError(
+            f"partners={shown(partners)}: name one of groups, which tells the two of a dyad apart; others tell the "
+            f"dyads apart. There is groups={shown(groups)}"
+        )
+    dyads: dict[tuple[Any, ...], list[int]] = {}
+    labels = [values for name, values in found.labels.items() if name != partners]
+    for number, dyad in enumerate(zip(*labels, strict=True)):
+        dyads.setdefault(dyad, []).append(number)
+    for dyad, held in dyads.items():
+        if len(held) != 2:
+            said = ", ".join(f"{key}={value!r}" for key, value in zip(keys, dyad, strict=False))
+            who = [found.labels[partners][number] for number in held]
+            raise InputError(f"partners={shown(partners)}: two are needed, and the dyad {said} has {shown(who)}")
+    sides = [[numbers[side] for numbers in dyads.values()] for side in (0, 1)]
+    first, second = (_chosen(found, numbers) for numbers in sides)
+    return first, second
+
+
+def _chosen(found: Labelled, numbers: Sequence[int]) -> Labelled:
+    """Some of the series, by their numbers."""
+    labels = {name: tuple(values[number] for number in numbers) for name, values in found.labels.items()}
+    return Labelled([found.series[number] for number in numbers], labels, found.what)
+
+
+def _with_pseudo(first: Labelled, second: Labelled, pseudo: int) -> tuple[Labelled, Labelled, tuple[bool, ...]]:
+    """Behind the dyads, each first series with the second ones of the next dyads, of the same column; and which are."""
+    columns = first.labels.get("series") if len(first.labels) > 1 else None
+    columns = (0,) * len(first) if columns is None else columns
+    alike: dict[Any, list[int]] = {}
+    places = []  # of each dyad among those of its column
+    for number, column in enumerate(columns):
+        places.append(len(alike.setdefault(column, [])))
+        alike[column].append(number)
+    others = min(map(len, alike.values())) - 1
+    if pseudo > others:
+        raise InputError(f"pseudo={pseudo}: each dyad is paired with others, and there are {others:,}")
+    x, y = (list(range(len(first))) for _ in range(2))
+    for number, (column, place) in enumerate(zip(columns, places, strict=True)):
+        held = alike[column]
+        x += [number] * pseudo
+        y += [held[(place + step) % len(held)] for step in range(1, pseudo + 1)]
+    made = (False,) * len(first) + (True,) * (len(x) - len(first))
+    return _chosen(first, x), _chosen(second, y), made
 
 
 # What the recurrence quantification of many series returns: a table whose rows are made when they are asked for.
@@ -359,6 +424,20 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
         """A pandas DataFrame: a row per series and radius; columns for labels, radii and measures."""
         return need("pandas", "to_frame()").DataFrame(self.to_dict())
 
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of all measures over the coordinates of a grid, such as lat and lon, or else over series,
+        whose labels are coordinates; and over radii, where there are several."""
+        marks = {name: tuple(dict.fromkeys(values)) for name, values in self.labels.items()}
+        grid = list(itertools.product(*marks.values())) == list(zip(*self.labels.values(), strict=True))
+        axes: list[tuple[str, Any]] = list(marks.items()) if grid else [("number", range(len(self.x)))]
+        if self.asked.shape[1] > 1:
+            alike = self.asked.ndim == 2 and (self.asked == self.asked[0]).all()
+            axes.append(("radius", self.radii if alike else range(self.asked.shape[1])))
+        shape = [len(held) for _, held in axes]
+        made = {name: labelled_array(self.measure(name).reshape(shape), axes, name) for name in MEASURE_LABELS}
+        coords = {} if grid else {name: ("number", list(values)) for name, values in self.labels.items()}
+        return need("xarray", "to_xarray()").Dataset(made).assign_coords(coords)
+
 
 @public_function
 def rqa_batch(
@@ -369,6 +448,8 @@ def rqa_batch(
     regular: str | None = None,
     columns: Any = None,
     axis: int = 0,
+    partners: str | None = None,
+    pseudo: int = 0,
     m: int = 1,
     tau: int = 1,
     radius: Any,
@@ -400,7 +481,8 @@ def rqa_batch(
     ----------
     series : list or mapping of series, array of two or three dimensions, or pandas DataFrame
         A list holds series of any lengths, each as ``x`` of :func:`pyedmcl.rqa`. Of an array, ``axis`` is time, and
-        each place along the others is a series. Of a frame, each column is a series.
+        each place along the others is a series, labelled by the coordinates of an xarray.DataArray. Of a frame, each
+        column is a series.
     y : the same, optional
         Second series for cross recurrence, one for each of ``series``, in the same form and order.
     groups : str, sequence of str, or labels (n_steps,), optional
@@ -416,6 +498,12 @@ def rqa_batch(
         Columns of a frame that hold values; by default all that are not in ``groups``.
     axis : int
         Of an array: the axis of time. 0 as everywhere here; -1 for epochs x channels x time.
+    partners : str, optional
+        Of a frame: one of ``groups``, such as "person" of ["dyad", "person"]. Cross recurrence of the two that each
+        dyad has, the one whose rows come first being x.
+    pseudo : int
+        Pseudo-dyads of each dyad, behind the dyads: its x with y of the dyads that follow it, in a circle. Labels tell
+        which they are, and whose y they have.
     m : int
         Embedding dimension: coordinates of a point, at least 1.
     tau : int
@@ -516,7 +604,7 @@ def rqa_batch(
     (8, (8,))
     """
     series, y = apart(series), apart(y)
-    series, y = coded(radius if threshold == "fixed" else 0.5, series, y)
+    series, y = coded(radius, threshold, series, y)
     threshold = arguments.threshold_named(threshold)
     options = rqa.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
@@ -526,8 +614,11 @@ def rqa_batch(
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     first = labelled(series, "series", groups=groups, columns=columns, axis=axis)
     second = None
-    if y is not None:
+    if partners is not None and y is not None:
+        raise InputError(f"partners={shown(partners)} takes both series of a dyad from one frame; leave y out")
+    if y is not None or partners is not None:
         arguments.only_alone(options.convention, "y= (cross recurrence)")
+    if y is not None:
         second = labelled(y, "y", groups=groups, columns=columns, axis=axis)
         if len(second) != len(first):
             raise InputError(
@@ -536,6 +627,17 @@ def rqa_batch(
         for one, other in zip(first.series, second.series, strict=True):
             if may_have_times(one) and may_have_times(other):
                 tell_other_steps(one, other)
+    if partners is not None:
+        first, second = _partnered(first, partners, groups)
+    labels = dict(first.labels)
+    if pseudo:
+        if second is None:
+            raise InputError(f"pseudo={pseudo}: dyads are needed; give y, or groups and partners of a frame")
+        first, second, made = _with_pseudo(first, second, pseudo)
+        labels = {**first.labels, "pseudo": made}
+    if second is not None:
+        labels |= {f"{name}_y": values for name, values in second.labels.items()
+                   if values != first.labels.get(name) and (pseudo or name == partners)}  # fmt: skip
     radii = _radii(radius, threshold, options, len(first))
     members = Members(first, second, embedding, options, refuse)
     x, rows, matrix = _usable(members, theiler, int(np.max(radii)) if threshold == "neighbours" else 0)
@@ -552,7 +654,7 @@ def rqa_batch(
         used = np.array(used)
         used[list(members.failed)] = np.nan
     batch = RqaBatch(
-        labels=first.labels, asked=radii, used=used, counts=BatchCounts.joined(sink.results()),
+        labels=labels, asked=radii, used=used, counts=BatchCounts.joined(sink.results()),
         places=(places[:, None] * problem.radii + np.arange(problem.radii)).ravel(), x=x, y=rows,
         convention=options.convention, theiler=matrix.theiler, lmin=options.lmin, vmin=options.vmin, wmin=options.wmin,
         failed=members.failed, provenance=origin,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import Convention
-from .counts import TREND_BORDER, Counts, cells_of_both_sides, cells_within, trimmed
+from .counts import TREND_BORDER, Counts, cells_of_both_sides, cells_within, moments, trimmed
 from .measures import short_name
 
 # Lines of one kind in many matrices, side by side.
@@ -418,6 +418,14 @@ class MeasuresOfMany:
                 rate = self._both_sides(some, n)[:, self.theiler : end] / cells
                 slopes = balanced * (rate - rate.mean(axis=1)[:, None])
                 out[some] = 1000.0 * slopes.sum(axis=1) / total
+        return out
+
+    def center_of_recurrence_mass(self) -> Doubles:
+        out = np.full(len(self.counts), np.nan)
+        for (n, _), mine in self._of_sizes:
+            for some in np.split(mine, range(_TOGETHER, len(mine), _TOGETHER)):
+                mass, cells = moments(self._both_sides(some, n), self.theiler)
+                out[some] = np.divide(mass, cells, out=np.full(len(some), np.nan), where=cells > 0)
         return out
 
     def _both_sides(self, matrices: Ints, n_columns: int) -> Ints:

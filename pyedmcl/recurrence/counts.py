@@ -298,6 +298,21 @@ def trend(recurrent: NDArray[np.int64], cells: NDArray[np.int64], theiler: int) 
     return 1000.0 * float((balanced * (rate - rate.mean())).sum()) / total if total else math.nan
 
 
+def moments(recurrent: NDArray[np.int64], theiler: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Sums over the cells outside the main diagonal and the Theiler window: of their distances from the diagonal, as a
+    share of the largest, and of the cells.
+
+    Parameters
+    ----------
+    recurrent : ndarray (matrices, N)
+        Recurrent cells at each distance 0, ..., N - 1, at both sides together.
+    """
+    first = max(theiler, 1)
+    outside = recurrent[:, first:]
+    distances = np.arange(first, recurrent.shape[1])
+    return outside @ distances / max(recurrent.shape[1] - 1, 1), outside.sum(axis=1)
+
+
 def points(histogram: Histogram | Lines, least: int) -> int:
     """Cells on lines of at least ``least``."""
     lines = _from(histogram, least)

@@ -19,7 +19,7 @@ from ..launch.staging import DeviceRows
 from ..results.result import Label, Result, labelled
 from ..results.saved import SUFFIX
 from ..series.arrays import OnDevice
-from ..series.series import time_of
+from ..series.series import as_series, time_of
 from . import arguments, remarks, rqa
 from .image_problem import image_problem, pixel_edges, rendered
 from .points import Embedding, Points, coded, embedding_of, near_one, points_of, same_coordinates
@@ -122,11 +122,12 @@ class RecurrencePlot(Result):
         return save_png(shades(density, 0.0, _black(black, density)), path)
 
     def plot(
-        self, path: str | os.PathLike[str] | None = None, *, black: float | None = None, title: str | None = None,
-        dpi: int = 150,
+        self, path: str | os.PathLike[str] | None = None, *, series: Any = None, black: float | None = None,
+        title: str | None = None, dpi: int = 150,
     ) -> Any:  # fmt: skip
         """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``black`` as for :meth:`save`.
 
+        ``series`` are drawn along both axes: the one that was compared with itself, or a pair (horizontal, vertical).
         An image of more pixels than the picture has room for (four per unit of ``dpi``) is averaged before ``black`` is
         chosen.
         """
@@ -138,7 +139,7 @@ class RecurrencePlot(Result):
             density, (self.n_rows, self.n_columns), path, label="" if single else "share of recurrent cells",
             title=title or _title(self.radius), white=0.0, black=_black(black, density),
             same=not self.provenance.get("cross", False), times=self.times,
-            dpi=dpi,
+            beside=_beside(series, (self.n_columns, self.n_rows)), dpi=dpi,
         )  # fmt: skip
 
 
@@ -219,10 +220,13 @@ class DistancePlot(Result):
         return save_png(shades(means, _white(white, means), 0.0), path)
 
     def plot(
-        self, path: str | os.PathLike[str] | None = None, *, white: float | None = None, title: str | None = None,
-        dpi: int = 150,
+        self, path: str | os.PathLike[str] | None = None, *, series: Any = None, white: float | None = None,
+        title: str | None = None, dpi: int = 150,
     ) -> Any:  # fmt: skip
-        """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``white`` as for :meth:`save`."""
+        """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``white`` as for :meth:`save`.
+
+        ``series`` as for :meth:`RecurrencePlot.plot`.
+        """
         from ..plot.recurrence import plot_image
 
         means = self._pixels
@@ -231,8 +235,22 @@ class DistancePlot(Result):
             means, (self.n_rows, self.n_columns), path, label="distance" if single else "mean distance",
             title=title, white=_white(white, means), black=0.0,
             same=not self.provenance.get("cross", False), times=self.times,
-            dpi=dpi,
+            beside=_beside(series, (self.n_columns, self.n_rows)), dpi=dpi,
         )  # fmt: skip
+
+
+def _beside(series: Any, points: tuple[int, int]) -> tuple[NDArray[np.float64], ...] | None:
+    """Values (points, columns) that are drawn along the horizontal and the vertical axis."""
+    if series is None:
+        return None
+    pair = series if isinstance(series, tuple) and len(series) == 2 else (series, series)
+    sides = [as_series(one, what="series").values for one in pair]
+    for values, n in zip(sides, points, strict=True):
+        if len(values) < n:
+            raise InputError(
+                f"series: {len(values):,} rows, and the plot has {n:,} points; give a pair (horizontal, vertical)"
+            )
+    return tuple(np.asarray(values[:n], np.float64) for values, n in zip(sides, points, strict=True))
 
 
 def _cells(shape: tuple[int, ...], n_rows: int, n_columns: int) -> NDArray[np.float64]:
@@ -425,7 +443,7 @@ def recurrence_plot(
     >>> result.density.shape
     (100, 100)
     """
-    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
+    x, y = coded(radius, threshold, x, y)
     threshold = arguments.threshold_named(threshold)
     options = rqa.options_of(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,

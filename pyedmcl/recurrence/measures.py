@@ -186,6 +186,13 @@ class Measures(CountedMatrix):
         """Determinism / recurrence rate: it rises where order grows while recurrence does not."""
         return self.determinism / self.recurrence_rate if self.recurrence_rate else math.nan
 
+    @property
+    @_short("CORM")
+    def center_of_recurrence_mass(self) -> float:
+        """Mean distance in rows of recurrent cells from the main diagonal / the largest distance there is."""
+        mass, cells = formulas.moments(both_sides(self.counts.per_diagonal, self.counts.n_rows)[None], self.theiler)
+        return float((mass / cells)[0]) if cells[0] else math.nan
+
 
 # Recurrence rates by lag, and the band of their surrogates.
 

@@ -18,7 +18,7 @@ from .arguments import Metric, metric_named, normalized
 # Words, factors and other categories as codes, of which two are equal or at least 1 apart.
 
 
-def coded(radius: Any, *series: Any) -> tuple[Any, ...]:
+def coded(radius: Any, threshold: Any, *series: Any) -> tuple[Any, ...]:
     """Series of words as codes 0, 1, ..., the same word having the same code in all; others as they are.
 
     Lists and mappings of such series count, too. What is missing (None, NaN) is a gap.
@@ -27,10 +27,13 @@ def coded(radius: Any, *series: Any) -> tuple[Any, ...]:
     ----------
     radius : float or sequence
         Of words it must be below 1: they are equal or not.
+    threshold : str
+        What it holds; only "fixed" has a radius. Others are looked at where they are used.
     """
     codes: dict[str, int] = {}
     made = tuple(_coded(one, codes) for one in series)
-    if codes and np.ndim(radius) <= 1 and np.size(radius) and not (np.asarray(radius) < 1).all():
+    fixed = isinstance(threshold, str) and threshold == "fixed"
+    if codes and fixed and np.ndim(radius) <= 1 and np.size(radius) and not (np.asarray(radius) < 1).all():
         raise InputError(f"radius={shown(radius)}: words are equal or not; give radius=0.5, which finds equal ones")
     return made
 

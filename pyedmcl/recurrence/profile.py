@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,6 +19,8 @@ from ..arguments import integer
 from ..errors import InputError, shown
 from ..jobs.runner import public_function
 from ..launch.progress import report_progress
+from ..series.arrays import to_array
+from ..series.regular import require_same_times, windows_along
 from .arguments import correlation_time, metric_named
 from .batch import RqaBatch, rqa_batch
 from .measures import LagProfile, profile_of
@@ -36,6 +38,8 @@ def lag_profile(
     y: Any,
     *,
     lags: int | None = None,
+    window: int | None = None,
+    step: int | None = None,
     m: int = 1,
     tau: int = 1,
     radius: Any,
@@ -49,6 +53,7 @@ def lag_profile(
     surrogate: str = "blocks",
     level: float = 0.95,
     seed: int | None = None,
+    regular: str | None = None,
     progress: Progress | None = None,
     device: Device = None,
     tune: str | None = None,
@@ -65,6 +70,10 @@ def lag_profile(
         dyads.
     lags : int, optional
         The largest lag to either side; by default as far as all series reach.
+    window, step : int, optional
+        Rows of windows along each dyad that have a profile, a band and a p-value each: who leads when. ``step`` is from
+        one to the next, a whole window by default; the last window is the last one that lies inside the series.
+        Pseudo-dyads are of the same rows.
     m : int
         Embedding dimension: coordinates of a point, at least 1.
     tau : int
@@ -108,6 +117,11 @@ def lag_profile(
     seed : int, optional
         Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
         the result names.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows (an index of dates or numbers, a coordinate, a time column) are not regular,
+        which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
+        and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
+        has a frequency are regular.
     progress : callable or True, optional
         Called as ``progress(done, total, unit)``, where the unit says what is counted, such as "series"; True shows a
         bar.
@@ -150,38 +164,70 @@ def lag_profile(
     for name, side in (("x", x), ("y", y)):
         if not hasattr(side, "__len__"):
             raise InputError(f"{name}={shown(side)}: a series, or a list of series, is needed")
-    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
-    single = not isinstance(x, (list, tuple, Mapping)) or np.ndim(next(iter(x), 0)) == 0
+    x, y = coded(radius, threshold, x, y)
+    single = not isinstance(x, (list, tuple, Mapping)) or np.ndim(next(iter(_items(x)), 0)) == 0
+    if single:
+        require_same_times(x=x, y=y)
+        x, y = [x], [y]
+    windows: dict[str, tuple[Any, ...]] = {}
+    if window is not None or step is not None:
+        x, y, windows = _windows(x, y, window, step, single)
     try:
         batch = rqa_batch(
-            [x] if single else x, [y] if single else y, m=m, tau=tau, radius=radius, metric=metric, theiler=0,
+            x, y, m=m, tau=tau, radius=radius, metric=metric, theiler=0,
             convention=convention, threshold=threshold, normalize=normalize, radius_unit=radius_unit, embedded=embedded,
             errors="raise", device=device,
         )  # fmt: skip
     except InputError as error:  # of rqa_batch, which calls x its series
-        raise InputError(re.sub(r"^series \(series=(\d+)\)", r"x (dyad \1)", str(error))) from None
+        name = "dyad" if window is None else "window"
+        raise InputError(re.sub(r"^series \(series=(\d+)\)", rf"x ({name} \1)", str(error))) from None
     if batch.asked.shape[1] != 1:
         raise InputError("radius: a profile has one radius; call once for each")
-    labels: Mapping[str, tuple[Any, ...]] = {} if single else batch.labels
+    labels: Mapping[str, tuple[Any, ...]] = windows or ({} if single else batch.labels)
     found = profile_of(batch, lags, labels, batch.provenance)
     if not n:
         return found
     if threshold not in ("fixed", "recurrence_rate"):
         raise InputError(f"threshold={threshold!r}: surrogates need one radius; choose 'fixed' or 'recurrence_rate'")
-    drawn = _surrogate_rates(batch, found.lags, n, surrogate, seed)
+    drawn = _surrogate_rates(batch, found.lags, n, surrogate, seed, windows.get("start", (0,) * len(batch.x)))
     origin = {**batch.provenance, "n": n, "surrogate": surrogate, "seed": seed}
     return LagProfile(found.rate, found.lags, labels, drawn, level, origin)
 
 
+def _items(side: Any) -> Iterable[Any]:
+    """The series of several dyads."""
+    return side.values() if isinstance(side, Mapping) else side
+
+
+def _windows(
+    x: Any, y: Any, window: int | None, step: int | None, single: bool
+) -> tuple[list[Any], list[Any], dict[str, tuple[Any, ...]]]:
+    """Windows of dyads as dyads of their own, and which they are."""
+    dyads = tuple(x) if isinstance(x, Mapping) else tuple(range(len(x)))
+    sides = [[to_array(one, name) for one in _items(side)] for name, side in (("x", x), ("y", y))]
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(f"y: {len(sides[1]):,} series, and there are {len(sides[0]):,} of x; one for each is needed")
+    places: list[tuple[int, int]] = []
+    for number, (one, other) in enumerate(zip(*sides, strict=True)):
+        if len(one) != len(other):
+            raise InputError(f"y: {len(other)} rows, and x has {len(one)}; windows of both begin together")
+        along = windows_along(window, step, len(one))
+        places += [(number, start) for start in along.starts]
+    x, y = ([side[number][start : start + along.width] for number, start in places] for side in sides)
+    labels = {} if single else {"series": tuple(dyads[number] for number, _ in places)}
+    return x, y, {**labels, "start": tuple(start for _, start in places)}
+
+
 def _surrogate_rates(
-    batch: RqaBatch, lags: NDArray[np.int64], n: int, surrogate: str, seed: int | None
+    batch: RqaBatch, lags: NDArray[np.int64], n: int, surrogate: str, seed: int | None, starts: tuple[int, ...]
 ) -> Doubles:
-    """Rates (dyads, n, lags) of surrogates, each dyad by random numbers of its own."""
+    """Rates (dyads, n, lags) of surrogates, each dyad by random numbers of its own; windows of others begin with it."""
     first = batch.convention.columns == "x"
     sides = (batch.x, batch.y) if first else (batch.y, batch.x)
     dyads = len(batch.x)
-    if surrogate == "pairs" and n > dyads - 1:
-        raise InputError(f"n={n}: surrogate='pairs' takes y of other dyads, and there are {dyads - 1:,} others")
+    fewest = min(starts.count(start) for start in set(starts)) - 1
+    if surrogate == "pairs" and n > fewest:
+        raise InputError(f"n={n}: surrogate='pairs' takes y of other dyads, and there are {fewest:,} others")
     x, y = ([np.ldexp(_points(side.of(at)), side.exponents[at]) for at in range(dyads)] for side in sides)
     seeds = np.random.SeedSequence(seed).spawn(dyads)
     out = np.empty((dyads, n, len(lags)))
@@ -191,7 +237,7 @@ def _surrogate_rates(
         radius = float(batch.used[at, 0])
         scale = -int(batch.x.exponents[at])
         own, radius = np.ldexp(x[at], scale), float(np.ldexp(radius, scale))
-        drawn = [np.ldexp(other, scale) for other in _drawn(y, at, n, surrogate, rng)]
+        drawn = [np.ldexp(other, scale) for other in _drawn(y, at, n, surrogate, rng, starts)]
         alike = len({len(other) for other in drawn}) == 1  # then all are compared at once
         step = min(max(_TOGETHER // len(drawn[0]), 1), n) if alike else 1
         for begin in range(0, n, step):
@@ -212,12 +258,12 @@ def _points(points: Points) -> Doubles:
 
 
 def _drawn(
-    y: list[Doubles], at: int, n: int, surrogate: str, rng: np.random.Generator
+    y: list[Doubles], at: int, n: int, surrogate: str, rng: np.random.Generator, starts: tuple[int, ...]
 ) -> Iterator[Doubles]:
     """What stands in for the points of y[at], n times."""
     length = len(y[at])
     if surrogate == "pairs":
-        others = rng.permutation(np.delete(np.arange(len(y)), at))[:n]
+        others = rng.permutation([other for other in range(len(y)) if other != at and starts[other] == starts[at]])[:n]
         yield from (y[other] for other in others.tolist())
     elif surrogate == "shuffle":
         yield from (y[at][rng.permutation(length)] for _ in range(n))

@@ -345,7 +345,7 @@ def rqa(
     >>> [r.recurrence_rate for r in pyedmcl.rqa(x, m=2, tau=8, radius=[0.1, 0.2])][1] == result.recurrence_rate
     True
     """
-    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
+    x, y = coded(radius, threshold, x, y)
     threshold = arguments.threshold_named(threshold)
     options = options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
@@ -550,7 +550,7 @@ def joint_rqa(
     """
     if y is not None:
         require_same_times(x=x, y=y)
-    x, y = coded(radius if threshold == "fixed" else 0.5, x, y)
+    x, y = coded(radius, threshold, x, y)
     threshold = arguments.threshold_named(threshold)
     options = options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

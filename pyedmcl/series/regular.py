@@ -70,6 +70,16 @@ def windows_of(windows: Any, n_steps: int) -> Windows:
     return Windows(width, min(step, n_steps), n_steps)
 
 
+def windows_along(window: int | None, step: int | None, n_steps: int) -> Windows:
+    """Windows of ``window`` rows, a whole one apart by default; without ``window`` a single one, of all rows."""
+    if window is None:
+        if step is not None:
+            raise InputError(f"step={shown(step)}: windows need window=, too")
+        return Windows(n_steps, n_steps, n_steps)
+    width = integer("window", window, 2, "the rows of a window", most=n_steps)
+    return Windows(width, width if step is None else integer("step", step, 1, "the rows between windows"), n_steps)
+
+
 # The times of the rows of whatever holds series, and rows of gaps put between them.
 #
 # The container stays of its kind, so that whatever reads it afterwards meets what the caller could have given.
@@ -205,6 +215,7 @@ def regular_times(function: Callable[P, R]) -> Callable[P, R]:
         return function
     names = tuple(parameters)
     held = [name for name in names if name in _DATA]
+    apart = "series" in names or function.__name__ == "lag_profile"
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -216,7 +227,7 @@ def regular_times(function: Callable[P, R]) -> Callable[P, R]:
         data = {name: bound[name] for name in held if bound.get(name) is not None}
         keys = bound.get("groups")
         plain = keys is None and all(type(value) is np.ndarray and value.dtype.names is None for value in data.values())
-        changed = {} if plain else _Settling(wish, bound, keys, "groups" in names).settle(data)
+        changed = {} if plain else _Settling(wish, bound, keys, "groups" in names, apart).settle(data)
         token = _settled.set(True)
         try:
             places: Any = tuple(changed.pop(name, value) for name, value in zip(names, args, strict=False))
@@ -253,6 +264,8 @@ class _Settling:
     keys: Any
     # Whether the function has that argument.
     grouped: bool
+    # Whether the function takes lists and mappings of series, each with times of its own.
+    apart: bool
     # What was said already.
     told: list[str] = field(default_factory=list)
 
@@ -264,7 +277,7 @@ class _Settling:
             value = evaluated(argument)
             if value is not argument:
                 changed[name] = value
-            several = isinstance(value, Mapping) and "series" in self.bound
+            several = isinstance(value, Mapping) and self.apart
             if several or not may_have_times(value):
                 changed |= self._of_several(value, name)
                 continue
@@ -288,7 +301,7 @@ class _Settling:
 
     def _of_several(self, value: Any, name: str) -> dict[str, Any]:
         """A mapping of series, and where a function takes them a list of series: each by itself."""
-        if "series" not in self.bound:  # series of one table, which have their rows in common
+        if not self.apart:  # series of one table, which have their rows in common
             return {}
         if isinstance(value, Mapping) and self.keys is None:
             items = dict(value)
@@ -358,7 +371,7 @@ def with_missing_rows(series: Series, groups: Groups | None) -> tuple[Series, Gr
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PyedmclWarning)
         try:
-            filled = _Settling("insert", {}, None, True)._filled(series, "data", groups)
+            filled = _Settling("insert", {}, None, True, False)._filled(series, "data", groups)
         except InputError:
             return series, groups
     if filled is None:

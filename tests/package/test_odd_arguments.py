@@ -174,6 +174,7 @@ RESULTS = {
     "distance_plot": partial(pyedmcl.distance_plot, X),
     "recurrence_network": partial(pyedmcl.recurrence_network, X, radius=0.2),
     "rqa_significance": partial(pyedmcl.rqa_significance, X, radius=0.2, n=19, seed=1),
+    "rqa_bands": partial(pyedmcl.rqa_bands, X, radius=0.2),
 }
 ODD = ("a", -1, HUGE, np.nan, b"x", object(), X, {}, (1, "b"), Decimal("sNaN"), True, len, 1j, "a\udc80", "a\0b")
 _SEQUENCE = {"count", "index"}  # of every sequence of Python

@@ -151,5 +151,5 @@ def test_defect_corridor_without_a_window(peer, one_device):
 
 
 def test_every_measure_of_the_peer_is_compared():
-    ours_alone = {"TREND", "T1", "T2", "RTE", "RATIO"}
+    ours_alone = {"TREND", "T1", "T2", "RTE", "RATIO", "CORM"}
     assert set(MEASURES.values()) == set(SHORT_NAMES) - ours_alone

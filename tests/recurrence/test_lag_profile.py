@@ -85,6 +85,42 @@ def test_windows_tell_who_leads_when(one_device):
     assert found.max_lag.tolist() == [4, 4, -4, -4] and found.labels == {"start": (0, 150, 300, 450)}
 
 
+@pytest.mark.parametrize("surrogate", ["blocks", "pairs"])
+def test_each_window_has_the_profile_and_band_of_a_dyad(one_device, surrogate):
+    x, y = [series(120, at) for at in range(4)], [series(120, 9 + at) for at in range(4)]
+    given = {"lags": 8, "radius": 0.7, "m": 2, "n": 3, "surrogate": surrogate, "seed": 3, "device": one_device}
+    found = pyedmcl.lag_profile(dict(zip("abcd", x, strict=True)), y, window=50, step=35, **given)
+    assert found.labels == {"series": tuple("aaabbbcccddd"), "start": (0, 35, 70) * 4}
+    for place, (at, start) in enumerate((at, start) for at in range(4) for start in (0, 35, 70)):
+        sides = [[side[start : start + 50] for side in dyads] for dyads in (x, y)]
+        alone = pyedmcl.lag_profile(*sides, **given)
+        np.testing.assert_array_equal(found.rate[place], alone.rate[at])
+        if surrogate == "pairs":  # y of the other dyads in the same rows: three of three, in another order
+            both = (np.sort(one.surrogates[row], axis=0) for one, row in ((found, place), (alone, at)))
+            np.testing.assert_array_equal(*both)
+    one = pyedmcl.lag_profile(x[0], y[0], window=50, lags=8, radius=0.7, device=one_device)
+    assert one.labels == {"start": (0, 50)} and one.to_frame().columns.tolist() == ["start", "lag", "rate"]
+
+
+def test_times_of_dyads_are_regular_and_the_same(one_device):
+    pd = pytest.importorskip("pandas")
+    days = pd.date_range("2020-01-01", periods=60).delete(range(20, 25))
+    x, y = (pd.Series(series(55, at), days) for at in (1, 2))
+    given = {"lags": 5, "radius": 0.7, "device": one_device}
+    for sides in ((x, y), ([x], [y])):
+        with pytest.raises(InputError, match="regular='ignore'"):
+            pyedmcl.lag_profile(*sides, **given)
+        np.testing.assert_array_equal(
+            pyedmcl.lag_profile(*sides, regular="ignore", **given).rate,
+            pyedmcl.lag_profile(x.to_numpy(), y.to_numpy(), **given).rate,
+        )
+        filled = [side.asfreq("D").to_numpy() for side in (x, y)]
+        found = pyedmcl.lag_profile(*sides, regular="insert", **given)
+        np.testing.assert_array_equal(found.rate, pyedmcl.lag_profile(*filled, **given).rate)
+    with pytest.raises(InputError, match="y has other times than x"):
+        pyedmcl.lag_profile(x, y.set_axis(days + pd.Timedelta("1h")), regular="ignore", **given)
+
+
 @pytest.mark.parametrize("surrogate", ["blocks", "shift", "shuffle"])
 def test_bands_and_p_values_hold_their_level(one_device, surrogate):
     """Of independent noise, 5 % of the dyads reach p <= 0.05, and 5 % of the rates lie outside a band of 0.95."""
@@ -117,6 +153,7 @@ def test_dyads_in_step_are_found(one_device):
     ({"lags": 100}, "lags=100"), ({"n": -1}, "n=-1"), ({"surrogate": "phase"}, "surrogate='phase'"),
     ({"level": 1.0}, "level=1.0"), ({"n": 5, "surrogate": "pairs"}, "there are 0 others"),
     ({"n": 5, "threshold": "neighbours", "radius": 3}, "threshold='neighbours'"),
+    ({"window": 1}, "window=1"), ({"window": 1000}, "window=1000"), ({"step": 5}, "need window="),
     ({"radius": [0.1, 0.2]}, "one radius"), ({"seed": -1}, "seed=-1"), ({"y": None}, "y"),
 ])  # fmt: skip
 def test_bad_input(one_device, given, message):

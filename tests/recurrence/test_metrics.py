@@ -233,3 +233,14 @@ def test_an_exported_kernel_says_what_a_radius_is_compared_as(metric):
     words = {3.0: "compared: the radius", 6.0: "compared: twice the radius", 9.0: "compared: the square of the radius"}
     assert words[float(row.limit_of(3.0))] in limits
     assert ("divided by their length" in limits) == (row.prepare is not None)
+
+
+@pytest.mark.parametrize("most", [0.1, 1.0, 3.0])
+def test_points_of_the_circle_are_as_far_apart_as_angles(one_device, most):
+    """What docs/recurrence.md says of angles."""
+    angle = np.random.default_rng(3).uniform(-7, 7, 300)
+    apart = np.abs(angle[:, None] - angle) % (2 * np.pi)
+    near = np.minimum(apart, 2 * np.pi - apart) < most
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    found = pyedmcl.rqa(circle, radius=2 * np.sin(most / 2), theiler=0, device=one_device)
+    np.testing.assert_array_equal(found.counts.columns, near.sum(axis=0))

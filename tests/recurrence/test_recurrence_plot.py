@@ -238,3 +238,27 @@ def test_distances_that_are_all_zero_or_missing(device, dtype):
     for value in (0.0, 1.0):
         assert (pyedmcl.distance_plot(np.full(9, value), dtype=dtype, device=device).means == 0).all()
     assert np.isnan(pyedmcl.distance_plot(np.full(9, np.nan), dtype=dtype, device=device).means).all()
+
+
+@pytest.mark.parametrize("kind", ["recurrence_plot", "distance_plot"])
+def test_series_are_drawn_along_the_axes(one_device, kind):
+    pytest.importorskip("matplotlib")
+    pd = pytest.importorskip("pandas")
+    x = pd.Series(np.arange(60.0), pd.date_range("2020-01-01", periods=60))
+    y = np.arange(40.0) ** 2
+    options = {"radius": 3.0} if kind == "recurrence_plot" else {}
+    make = getattr(pyedmcl, kind)
+    for image, series, wanted in (
+        (make(x, m=3, device=one_device, **options), x, (x[:58], x[:58])),
+        (make(x.to_numpy(), y, device=one_device, **options), (x, y), (x, y)),
+    ):
+        axes = image.plot(series=series).axes[0]
+        below, beside = axes.child_axes
+        np.testing.assert_array_equal(below.lines[0].get_ydata(), wanted[0])
+        np.testing.assert_array_equal(beside.lines[0].get_xdata(), wanted[1])
+        assert below.get_xlim() == axes.get_xlim() and beside.get_ylim() == axes.get_ylim()
+        places = below.lines[0].get_xdata()
+        first, last = axes.get_xlim()  # the middle of the first and of the last cell
+        np.testing.assert_allclose([places[0] - first, last - places[-1]], (last - first) / len(places) / 2)
+    with pytest.raises(InputError, match="series: 30 rows, and the plot has 60 points"):
+        image.plot(series=x[:30])

@@ -46,6 +46,95 @@ def assert_same(batch, wanted):
         np.testing.assert_array_equal(measured, [result[long] for result in wanted], err_msg=long)
 
 
+@pytest.mark.parametrize("radius", [0.5, [0.2, 0.5]])
+def test_coordinates_of_a_field_are_kept(one_device, radius):
+    xarray = pytest.importorskip("xarray")
+    values = np.random.default_rng(1).standard_normal((50, 3, 2))
+    lat, lon = [10.0, 20.0, 30.0], ["east", "west"]
+    field = xarray.DataArray(values, dims=("time", "lat", "lon"), coords={"lat": lat, "lon": lon})
+    batch = pyedmcl.rqa_batch(field, radius=radius, device=one_device)
+    assert batch.labels == {"lat": tuple(np.repeat(lat, 2)), "lon": tuple(lon * 3)}
+    found = batch.to_xarray()
+    for at, here in enumerate(lat):
+        for beside, there in enumerate(lon):
+            wanted = pyedmcl.rqa(values[:, at, beside], radius=radius, device=one_device)
+            rates = [one.RR for one in wanted] if isinstance(radius, list) else wanted.RR
+            np.testing.assert_array_equal(found.recurrence_rate.sel(lat=here, lon=there), rates)
+    if isinstance(radius, list):
+        assert found.radius.values.tolist() == radius
+    turned = field.transpose("lat", "lon", "time")
+    assert pyedmcl.rqa_batch(turned, axis=-1, radius=radius, device=one_device).labels == batch.labels
+    with pytest.raises(InputError, match="axis=0: that is 'lat'; give axis=2"):
+        pyedmcl.rqa_batch(turned, radius=radius, device=one_device)
+
+
+def test_labels_that_are_no_grid_are_coordinates_of_series(one_device):
+    pytest.importorskip("xarray")
+    frame, _ = dyads()
+    given = {"groups": ["dyad", "person"], "partners": "person", "theiler": 0, "device": one_device}
+    found = pyedmcl.rqa_batch(frame[frame.columns.drop("head")], radius=0.5, pseudo=1, **given).to_xarray()
+    assert found.determinism.dims == ("number",)
+    assert found.person_y.values.tolist() == ["a0", "a1", "a2", "a3", "a1", "a2", "a3", "a0"]
+
+
+def dyads(order=("b", "a"), n=4):
+    """A frame of dyads, rows of which stand in any order, and their series."""
+    pd = pytest.importorskip("pandas")
+    held, rows = {}, []
+    for dyad in range(n):
+        for place, person in enumerate(order):
+            held[dyad, place] = np.random.default_rng([dyad, place]).standard_normal((60 + 5 * dyad, 2))
+            one = pd.DataFrame(held[dyad, place], columns=["hand", "head"])
+            rows.append(one.assign(dyad=dyad, person=f"{person}{dyad}"))
+    return pd.concat(rows, ignore_index=True), held
+
+
+@pytest.mark.parametrize("pseudo", [0, 1, 3])
+def test_dyads_of_a_frame_and_pseudo_dyads(one_device, pseudo):
+    frame, held = dyads()
+    given = {"groups": ["dyad", "person"], "partners": "person", "pseudo": pseudo, "radius": 0.5, "theiler": 0}
+    batch = pyedmcl.rqa_batch(frame, device=one_device, **given)
+    true = [(dyad, dyad, at) for dyad in range(4) for at in range(2)]
+    wanted = true + [(dyad, (dyad + step) % 4, at) for dyad, _, at in true for step in range(1, pseudo + 1)]
+    assert_same(batch, alone(
+        [held[x, 0][:, at] for x, _, at in wanted], [held[y, 1][:, at] for _, y, at in wanted],
+        device=one_device, radius=0.5, theiler=0,
+    ))  # fmt: skip
+    table = batch.to_dict()
+    assert table["dyad"] == [x for x, _, _ in wanted] and table["series"] == [("hand", "head")[at] for *_, at in wanted]
+    assert table["person"] == [f"b{x}" for x, _, _ in wanted] and table["person_y"] == [f"a{y}" for _, y, _ in wanted]
+    if pseudo:
+        assert table["pseudo"] == [False] * 8 + [True] * 8 * pseudo
+        assert table["dyad_y"] == [y for _, y, _ in wanted]
+    else:
+        assert not {"pseudo", "dyad_y"} & set(table)
+
+
+def test_pseudo_dyads_of_lists(one_device):
+    x, y = ([np.random.default_rng([side, at]).standard_normal(50) for at in range(3)] for side in (1, 2))
+    batch = pyedmcl.rqa_batch(x, y, pseudo=2, radius=0.5, theiler=0, device=one_device)
+    pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)]
+    assert_same(batch, alone([x[at] for at, _ in pairs], [y[at] for _, at in pairs], device=one_device, radius=0.5,
+                             theiler=0))  # fmt: skip
+    assert list(zip(batch.labels["series"], batch.labels["series_y"], strict=True)) == pairs
+
+
+@pytest.mark.parametrize(("options", "match"), [
+    ({"partners": "who"}, "name one of groups"), ({"partners": ["person"]}, "name one of groups"),
+    ({"groups": ["person"]}, "others tell the dyads apart"), ({"pseudo": 4}, "there are 3"),
+    ({"partners": None, "pseudo": 1}, "dyads are needed"), ({"pseudo": -1}, "pseudo=-1"),
+    ({"drop": "a2"}, r"the dyad dyad=2 has \['b2'\]"), ({"y": [1]}, "leave y out"),
+], ids=str)  # fmt: skip
+def test_what_are_no_dyads_is_refused(options, match):
+    frame, _ = dyads()
+    options = dict(options)
+    if "drop" in options:
+        frame = frame[frame["person"] != options.pop("drop")]
+    given = {"groups": ["dyad", "person"], "partners": "person", "radius": 0.5, "theiler": 0}
+    with pytest.raises(InputError, match=match):
+        pyedmcl.rqa_batch(frame, **{**given, **options})
+
+
 LENGTHS = (90, 40, 333, 64, 65, 97, 12, 200)
 CASES = {
     "plain": {"radius": 0.8},

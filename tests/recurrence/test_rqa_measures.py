@@ -155,6 +155,19 @@ def test_ratio_is_determinism_per_recurrence_rate():
     assert math.isnan(result(np.zeros((5, 5), bool)).ratio)
 
 
+@pytest.mark.parametrize("theiler", [0, 1, 4])
+def test_center_of_recurrence_mass_is_that_of_the_upper_triangle(theiler):
+    """As Anderson et al. (2013) define it, in percent, of fixations that recur: (N - 1) R in the denominator."""
+    half = np.triu(random_matrix(40, 40, 0.2, 6), max(theiler, 1))
+    i, j = np.nonzero(half)
+    found = result(half | half.T | np.eye(40, dtype=bool), theiler=theiler)
+    np.testing.assert_allclose(found.CORM, (j - i).sum() / (39 * len(i)), rtol=1e-14)
+    assert found.center_of_recurrence_mass == found["CORM"]
+    if theiler == 1:  # their REC is a share of pairs, too
+        assert 2 * len(i) / (40 * 39) == result(half | half.T, "recurrenceanalysis", theiler=1).RR
+    assert math.isnan(result(np.eye(5, dtype=bool)).CORM)
+
+
 def test_identity_lines_end_at_gaps():
     complete = np.array([1, 1, 0, 1, 1, 1, 0, 0, 1, 1], bool)
     assert list(identity_lines(complete)) == [0, 0, 2, 1]

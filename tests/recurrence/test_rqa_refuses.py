@@ -101,3 +101,27 @@ def test_a_device_without_double_precision_is_refused_in_words(one_device, monke
     with pytest.raises(InputError, match=r"no double precision.*exact=False"):
         call(x, device=one_device)
     call(x, device=one_device, exact=False)
+
+
+class Undecided:
+    """Equals nothing that can be said: what == gives has no truth, as of a pandas.NA or a DataFrame."""
+
+    def __eq__(self, other):
+        return np.zeros(2, bool)
+
+    __hash__ = None
+
+
+CALLS = {
+    "rqa": (1,), "joint_rqa": (2,), "windowed_rqa": (1, 20, 20), "rqa_batch": ([walk(40, 1)],), "lag_profile": (2,),
+    "recurrence_plot": (1,), "recurrence_network": (1,), "rqa_significance": (1,), "rqa_bands": (1,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("threshold", [Undecided(), {}, None, 1, "rate"], ids=lambda one: type(one).__name__)
+def test_a_threshold_that_is_none_is_refused_everywhere(name, threshold):
+    first, *more = CALLS[name]
+    data = [walk(40, at) for at in range(first)] if isinstance(first, int) else [first]
+    with pytest.raises(InputError, match="threshold="):
+        getattr(pyedmcl, name)(*data, *more, radius=0.1, threshold=threshold)
