@@ -42,6 +42,7 @@ FUNCTIONS = {
     "ccm_significance": "significance.significance",
     "partial_ccm": "network.partial",
     "check": "table_check",
+    "suggest": "suggestion",
     "causal_network": "network.causal_network",
     "false_discovery": "statistics",
     "surrogate": "surrogates.surrogate",
@@ -62,6 +63,7 @@ FUNCTIONS = {
 #: Classes of what functions return, and their modules: those that a saved result may hold as a whole.
 RESULTS = {
     "CheckResult": "table_check",
+    "Suggestion": "suggestion",
     "XmapSignificance": "significance.xmap_significance",
     "EmbedDimensionResult": "embedding.dimension",
     "SkillResult": "forecast.skill",
@@ -120,6 +122,7 @@ NAMED = {
 #: name, with underscores.
 COMMANDS = {
     "check": "maps",
+    "suggest": "maps",
     "xmap": "maps",
     "xmap-grid": "maps",
     "embed-dimension": "maps",

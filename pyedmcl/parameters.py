@@ -468,7 +468,7 @@ ARGUMENTS = (
     Argument("E_max", POSITIVE, "Largest dimension that is tried for E=\"auto\".",
              "Largest dimension that --E auto tries.", _EMBEDDING),
     Argument("E_max", POSITIVE, "Largest dimension that is tried, at least 1.", "Largest E that is tried.", _EMBEDDING,
-             of=("embed_dimension", "false_neighbors")),
+             of=("embed_dimension", "false_neighbors", "suggest")),
     Argument("E_max", POSITIVE, help="Dimension for which there should be rows enough.", of=("check",)),
     Argument("E_rule", RULE, "Which E is taken where it is searched: that of the highest rho; the smallest whose rho "
              "is at most one standard error below it, from the spread of skill over eight parts of the rows; or the "
