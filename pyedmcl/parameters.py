@@ -311,7 +311,7 @@ RECURRENCE = ("rqa", "joint_rqa", "windowed_rqa", "rqa_batch", "lag_profile", "r
 DATA = ("data", "x", "y", "lib", "pred", "query", "target", "targets", "given", "series", "p_values", "result")
 
 _EMBEDDING, _ROWS, _RUN, _SAMPLES = "Embedding", "Rows", "Running", "Random libraries"
-_STATES, _LEGS = "Recurrence", "Legs"
+_STATES, _LEGS = "Recurrence", "Tests"
 
 
 @dataclass(frozen=True)
