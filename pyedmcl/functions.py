@@ -44,6 +44,7 @@ FUNCTIONS = {
     "check": "table_check",
     "suggest": "suggestion",
     "causal_network": "network.causal_network",
+    "compare": "statistics",
     "false_discovery": "statistics",
     "surrogate": "surrogates.surrogate",
     "rqa": "recurrence.rqa",
@@ -64,6 +65,7 @@ FUNCTIONS = {
 RESULTS = {
     "CheckResult": "table_check",
     "Suggestion": "suggestion",
+    "Comparison": "statistics",
     "XmapSignificance": "significance.xmap_significance",
     "EmbedDimensionResult": "embedding.dimension",
     "SkillResult": "forecast.skill",

@@ -36,6 +36,7 @@ MAKERS = {
     "LaggedCcmResult": lambda d: pyedmcl.ccm_lagged(X, Y, E=3, Tp=[-1, 0], seed=1, device=d),
     "FalseNeighbors": lambda d: pyedmcl.false_neighbors(X, E_max=3, device=d),
     "Suggestion": lambda d: pyedmcl.suggest({"a": X, "b": np.zeros(400)}, E_max=3, device=d),
+    "Comparison": lambda d: pyedmcl.compare({"g": ["a", "b"] * 10, "rho": X[:20]}, "g", n=99, seed=1),
     "EmbeddingScan": lambda d: pyedmcl.embedding_scan(X, E=[1, 2], tau=[1], device=d),
     "MutualInformation": lambda d: pyedmcl.mutual_information(X, lags=5),
     "RecurrencePlot": lambda d: pyedmcl.recurrence_plot(X, radius=0.1, pixels=20, device=d),

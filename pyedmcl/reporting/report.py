@@ -70,7 +70,7 @@ _TITLES = {
     "CcmSignificance": "Significance of cross mapping", "EmbedDimensionResult": "Embedding dimension",
     "SkillResult": "Skill", "SmapResult": "S-map", "NonlinearResult": "Skill of S-map against theta",
     "SimplexResult": "Simplex projection", "EmbeddingScan": "Embedding scan", "CheckResult": "Check of the data",
-    "Suggestion": "Recommended parameters",
+    "Suggestion": "Recommended parameters", "Comparison": "Difference of two groups",
     "PartialCcm": "Partial cross mapping", "MultiviewResult": "Multiview embedding",
     "WindowedMap": "Cross maps in windows",
     "WindowedCcm": "Convergent cross mapping in windows",
