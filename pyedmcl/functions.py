@@ -97,6 +97,7 @@ RESULTS = {
     "RecurrenceResult": "recurrence.measures",
     "MultiviewResult": "forecast.multiview",
     "WindowedMap": "crossmap.results",
+    "WindowedSignificance": "significance.xmap_significance",
     "WindowedCcm": "convergence.results",
     "WindowedCcmMatrix": "convergence.results",
     "WindowedForecast": "forecast.simplex",

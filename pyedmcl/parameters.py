@@ -543,6 +543,7 @@ ARGUMENTS = (
                               "length.",
                    "xmap": "E=\"auto\" is found anew in each. Windows of plain rho share uploads and searches; "
                            "``method=\"smap\"``, ``skill`` and ``folds`` (of each window) take a search for each.",
+                   "xmap_significance": "Each has surrogates of its own rows, and false discovery rates are over all.",
                    **dict.fromkeys(("ccm", "ccm_matrix"), "All have the same seed.")}),
     Argument("generate_steps", whole(0, MOST_GENERATED), "Continue the series instead: predict the step after its "
              "last one, append it, and so on, with an unchanging library. For a single series with Tp = 1.",

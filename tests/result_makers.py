@@ -47,6 +47,9 @@ MAKERS = {
     "RecurrenceTable": lambda d: pyedmcl.rqa(X, radius=[0.1, 0.2], device=d),
     "RecurrenceNetwork": lambda d: pyedmcl.recurrence_network(X, radius=0.1, device=d),
     "RecurrenceResult": lambda d: pyedmcl.rqa(X, radius=0.1, device=d),
+    "WindowedSignificance": lambda d: pyedmcl.xmap_significance(
+        VALUES[:, :2], E=3, n=19, seed=1, windows=(200, 100), device=d
+    ),
     "WindowedMap": lambda d: pyedmcl.xmap(VALUES, E=3, windows=(200, 100), device=d),
     "WindowedCcm": lambda d: pyedmcl.ccm(X, Y, E=3, lib_sizes=[30], sample=2, seed=1, windows=(200, 100), device=d),
     "WindowedCcmMatrix": lambda d: pyedmcl.ccm_matrix(

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ..network.verdicts import CausalNetwork
     from ..series.series import Series
     from ..significance.significance import CcmSignificance
-    from ..significance.xmap_significance import XmapSignificance
 
 
 # ``pyedmcl ccm``: convergent cross mapping of two series.
@@ -451,7 +450,7 @@ def _of_a_pair(pair: CcmSignificance) -> _Tested:
     return _Tested(pair, _PAIR, rows, 2, [link[1] for link in pair.links] if pair.reasons else [])
 
 
-def _of_all_pairs(result: XmapSignificance) -> _Tested:
+def _of_all_pairs(result: Any) -> _Tested:
     """Pairs off the diagonal, the highest skill first."""
     from ..results.tables import roles
 

@@ -72,7 +72,7 @@ _TITLES = {
     "SimplexResult": "Simplex projection", "EmbeddingScan": "Embedding scan", "CheckResult": "Check of the data",
     "Suggestion": "Recommended parameters", "Comparison": "Difference of two groups",
     "PartialCcm": "Partial cross mapping", "MultiviewResult": "Multiview embedding",
-    "WindowedMap": "Cross maps in windows",
+    "WindowedMap": "Cross maps in windows", "WindowedSignificance": "Significance in windows",
     "WindowedCcm": "Convergent cross mapping in windows",
     "WindowedCcmMatrix": "Convergent cross mapping of all pairs in windows", "WindowedForecast": "Forecasts in windows",
     "LagProfile": "Lag profile of cross recurrence", "FalseNeighbors": "False nearest neighbours",
