@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import integer, many, room, some
+from .arguments import many, room, some
 from .errors import InputError, pandas_for, shown, warn
 from .jobs.blocks import origin
 from .jobs.runner import public_function
@@ -179,9 +179,11 @@ def compare(
         raise InputError(f"data={shown(data)}: a frame, or a mapping of names to columns, is needed")
     columns = {str(name): np.asarray(values) for name, values in data.items()}
     for name in [by, *([] if pair is None else [pair]), *(measures or ())]:
-        if name not in columns:
+        if not isinstance(name, str) or name not in columns:
             raise InputError(f"data: there is no column {shown(name)}; there are {some(list(columns))}")
-    label, count, stream = columns[by].astype(str), integer("n", n, 1), arguments.stream(seed)
+        if columns[name].shape != columns[by].shape or columns[by].ndim != 1:
+            raise InputError(f"data: column {name!r} does not hold a value for each row")
+    label, stream = columns[by].astype(str), arguments.stream(seed)
     groups = tuple(dict.fromkeys(label.tolist()))
     if len(groups) != 2:
         raise InputError(f"by={by!r}: it holds {many(len(groups), 'group')} ({some(groups)}), and two are compared")
@@ -204,7 +206,7 @@ def compare(
     both = there.all(axis=0)
     if both.any() and not both.all():
         raise InputError(f"pair={pair!r}: no partner in the other group for {some(units[~both].tolist())}")
-    observed, drawn = _permuted(means, there, bool(both.all()), count, np.random.default_rng(stream))
+    observed, drawn = _permuted(means, there, bool(both.all()), n, np.random.default_rng(stream))
     p_value = exceedance(np.abs(observed) * (1 - 1e-9), np.abs(drawn))  # sums in another order differ by roundings
     sizes = tuple(there.sum(axis=1).tolist())
     ways = 2.0 ** sizes[0] if both.all() else float(math.comb(sum(sizes), sizes[0]))
@@ -213,7 +215,7 @@ def compare(
         warn(f"no p-value below {least:.2g} is possible with groups of {sizes[0]} and {sizes[1]}: more are needed")
     return Comparison(
         tuple(chosen), groups, np.stack([_mean(one) for one in means]), p_value, false_discovery(p_value), sizes,
-        bool(both.all()), count, stream, origin(),
+        bool(both.all()), n, stream, origin(),
     )  # fmt: skip
 
 

@@ -77,6 +77,9 @@ def test_gaps_are_left_out_of_means_and_of_tests():
         ({"g": AB, "v": range(9), "w": [1, 2, 3, 4, 5, 1, 2, 3, 4]}, {"pair": "w"}, "no partner in the other"),
         ({"g": AB, "v": range(9)}, {"n": 0}, "n=0"),
         ([1, 2], {}, "data="),
+        ({"g": AB, "v": range(9)}, {"by": ["g"]}, "there is no column"),
+        ({"g": AB, "v": range(9), "w": [1]}, {"pair": "w"}, "column 'w' does not hold a value for each row"),
+        ({"g": "a", "v": range(9)}, {}, "column 'g' does not hold a value"),
     ],
 )
 def test_what_is_refused(table, options, said):
