@@ -1,13 +1,14 @@
 """Do p-values hold their level? The share of tests with p <= 0.05 in tables of series that no link joins.
 
 usage: python bench/calibration.py [--quick] [--device NAME] [--rows 150,500] [--tables 20] [--first 1000]
-       [--kinds 'season;...'] [--surrogate auto] [--n 99] [--tests p,gain] [--seconds S] [--out FILE]
+       [--kinds 'season;...'] [--surrogate auto] [--n 99] [--tests p,windows,gain] [--seconds S] [--out FILE]
 
 For each kind of null (bench/null_systems.py) and each number of rows: the share of p <= 0.05 of all 30 ordered pairs of
 6 series, its standard error over tables (pairs of one table are not independent), and the share of p <= 0.01. With
 --n 1999 the share of p <= 0.001 says something, too.
   p     pyedmcl.xmap_significance with its defaults, but for n and one E for all: the median of embed_dimension, since
         each other set of E compiles a kernel of its own
+  windows  the same in windows of half of the rows, a quarter of them apart
   gain  p_gain of pyedmcl.ccm_significance, of the first three pairs of series in both directions
   trend  p-value of the trend of pyedmcl.ccm_matrix, which is no test: it says so
   interval  coverage of SimplexResult.interval(0.95), of maps and flows with noise: of the half of the rows that follow
@@ -21,6 +22,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 from common import Report, parser
@@ -36,12 +38,19 @@ FIRST = 1000
 N_SERIES = 6
 
 
-def p_values(data: Data, surrogate: str | None, n: int, number: int, device: str | None) -> Data:
+def p_of_windows(data: Data, surrogate: str | None, n: int, number: int, device: str | None) -> Data:
+    """P-values of all ordered pairs in each of three windows."""
+    return p_values(data, surrogate, n, number, device, windows=(len(data) // 2, len(data) // 4))
+
+
+def p_values(
+    data: Data, surrogate: str | None, n: int, number: int, device: str | None, **options: Any
+) -> Data:  # fmt: skip
     """P-values of all ordered pairs against surrogates."""
     E = int(np.median([pyedmcl.embed_dimension(column, E_max=10, device=device).E for column in data.T]))
-    options = {} if surrogate is None else {"surrogate": surrogate}
+    options |= {} if surrogate is None else {"surrogate": surrogate}
     found = pyedmcl.xmap_significance(data, E=E, n=n, seed=number, device=device, **options)
-    return found.p_value[~np.eye(len(found.p_value), dtype=bool)]
+    return found.p_value[..., ~np.eye(data.shape[1], dtype=bool)].ravel()
 
 
 def p_of_gains(data: Data, surrogate: str | None, n: int, number: int, device: str | None) -> Data:
@@ -94,7 +103,7 @@ def coverage(report: Report, rows: int, numbers: range, device: str | None) -> N
             )  # fmt: skip
 
 
-TESTS = {"p": p_values, "gain": p_of_gains, "trend": p_of_trends}
+TESTS = {"p": p_values, "windows": p_of_windows, "gain": p_of_gains, "trend": p_of_trends}
 
 
 def main() -> None:

@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from .reporting.report import report as report
     from .significance.significance import ccm_significance as ccm_significance
     from .significance.xmap_significance import xmap_significance as xmap_significance
+    from .statistics import compare as compare
     from .statistics import false_discovery as false_discovery
+    from .suggestion import suggest as suggest
     from .surrogates.surrogate import surrogate as surrogate
     from .table_check import check as check
 

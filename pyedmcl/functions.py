@@ -42,7 +42,9 @@ FUNCTIONS = {
     "ccm_significance": "significance.significance",
     "partial_ccm": "network.partial",
     "check": "table_check",
+    "suggest": "suggestion",
     "causal_network": "network.causal_network",
+    "compare": "statistics",
     "false_discovery": "statistics",
     "surrogate": "surrogates.surrogate",
     "rqa": "recurrence.rqa",
@@ -63,6 +65,8 @@ FUNCTIONS = {
 #: Classes of what functions return, and their modules: those that a saved result may hold as a whole.
 RESULTS = {
     "CheckResult": "table_check",
+    "Suggestion": "suggestion",
+    "Comparison": "statistics",
     "XmapSignificance": "significance.xmap_significance",
     "EmbedDimensionResult": "embedding.dimension",
     "SkillResult": "forecast.skill",
@@ -95,6 +99,7 @@ RESULTS = {
     "RecurrenceResult": "recurrence.measures",
     "MultiviewResult": "forecast.multiview",
     "WindowedMap": "crossmap.results",
+    "WindowedSignificance": "significance.xmap_significance",
     "WindowedCcm": "convergence.results",
     "WindowedCcmMatrix": "convergence.results",
     "WindowedForecast": "forecast.simplex",
@@ -122,6 +127,7 @@ NAMED = {
 #: name, with underscores.
 COMMANDS = {
     "check": "maps",
+    "suggest": "maps",
     "xmap": "maps",
     "xmap-grid": "maps",
     "embed-dimension": "maps",

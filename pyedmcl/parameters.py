@@ -311,7 +311,7 @@ RECURRENCE = ("rqa", "joint_rqa", "windowed_rqa", "rqa_batch", "lag_profile", "r
 DATA = ("data", "x", "y", "lib", "pred", "query", "target", "targets", "given", "series", "p_values", "result")
 
 _EMBEDDING, _ROWS, _RUN, _SAMPLES = "Embedding", "Rows", "Running", "Random libraries"
-_STATES, _LEGS = "Recurrence", "Legs"
+_STATES, _LEGS = "Recurrence", "Tests"
 
 
 @dataclass(frozen=True)
@@ -468,7 +468,7 @@ ARGUMENTS = (
     Argument("E_max", POSITIVE, "Largest dimension that is tried for E=\"auto\".",
              "Largest dimension that --E auto tries.", _EMBEDDING),
     Argument("E_max", POSITIVE, "Largest dimension that is tried, at least 1.", "Largest E that is tried.", _EMBEDDING,
-             of=("embed_dimension", "false_neighbors")),
+             of=("embed_dimension", "false_neighbors", "suggest")),
     Argument("E_max", POSITIVE, help="Dimension for which there should be rows enough.", of=("check",)),
     Argument("E_rule", RULE, "Which E is taken where it is searched: that of the highest rho; the smallest whose rho "
              "is at most one standard error below it, from the spread of skill over eight parts of the rows; or the "
@@ -543,6 +543,7 @@ ARGUMENTS = (
                               "length.",
                    "xmap": "E=\"auto\" is found anew in each. Windows of plain rho share uploads and searches; "
                            "``method=\"smap\"``, ``skill`` and ``folds`` (of each window) take a search for each.",
+                   "xmap_significance": "Each has surrogates of its own rows, and false discovery rates are over all.",
                    **dict.fromkeys(("ccm", "ccm_matrix"), "All have the same seed.")}),
     Argument("generate_steps", whole(0, MOST_GENERATED), "Continue the series instead: predict the step after its "
              "last one, append it, and so on, with an unchanging library. For a single series with Tp = 1.",
@@ -799,6 +800,10 @@ ARGUMENTS = (
     Argument("top", Kind("int", None, int)),
     Argument("cluster", FLAG),
     Argument("title", Kind("str, optional")),
+    Argument("by", Kind("str"), of=("compare",)),
+    Argument("pair", Kind("str, optional"), of=("compare",)),
+    Argument("measures", Kind("sequence of str, optional"), of=("compare",)),
+    Argument("n", whole(1, MOST_DRAWS, meaning="the number of permutations"), of=("compare",)),
     Argument("pairs", Kind("sequence of (str, str), optional")),
     Argument("path", Kind("path")),
     Argument("kernel", Kind("str")),

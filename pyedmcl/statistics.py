@@ -5,15 +5,21 @@ the library.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import room
-from .errors import InputError, warn
+from .arguments import many, room, some
+from .errors import InputError, pandas_for, shown, warn
+from .jobs.blocks import origin
+from .jobs.runner import public_function
+from .results.result import Label, Result
+from .series.series import as_series
+from .states import arguments
 
 # P-values by counting: how many surrogates do as well as what was observed.
 
@@ -52,6 +58,193 @@ def exceedance(observed: Any, surrogates: Doubles) -> Doubles:
     NaN where ``observed`` is, or where no surrogate has a value.
     """
     return p_values(*counts(observed, surrogates))
+
+
+# Two groups of recordings, by permuting which recording belongs to which.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
+    """Differences of two groups.
+
+    Attributes
+    ----------
+    measures, groups : tuple of str
+    means : ndarray of float64 (2, measures)
+    p_value : ndarray of float64 (measures,)
+        Two-sided, from permutations of the groups' labels; NaN where a group has no value.
+    q_value : ndarray of float64 (measures,)
+        False discovery rates over all measures.
+    units : tuple of int
+        How many each group has.
+    paired : bool
+    n, seed : int
+    provenance : mapping
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> table = {"site": ["north"] * 5 + ["south"] * 5, "rho": [0.9, 0.8, 0.85, 0.7, 0.9, 0.3, 0.4, 0.2, 0.35, 0.5]}
+    >>> found = pyedmcl.compare(table, "site", seed=1)
+    >>> found.groups, found.means.round(2).tolist()
+    (('north', 'south'), [[0.83], [0.35]])
+    >>> bool(found.p_value[0] < 0.02)
+    True
+    """
+
+    answer_columns = ("*",)
+    series_label: ClassVar = Label("as in the data", "mean of the group")
+    column_labels: ClassVar = {
+        "measure": Label("", "what is compared"),
+        "difference": Label("as in the data", "mean of the first group less that of the second"),
+        "p_value": Label("1", "two-sided, by permuting labels of groups"),
+        "q_value": Label("1", "false discovery rate over all measures"),
+    }
+
+    measures: tuple[str, ...]
+    groups: tuple[str, ...]
+    means: Doubles
+    p_value: Doubles
+    q_value: Doubles
+    units: tuple[int, ...]
+    paired: bool
+    n: int
+    seed: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row for each measure."""
+        first, second = self.means
+        return pandas_for("to_frame()").DataFrame({
+            "measure": self.measures, self.groups[0]: first, self.groups[1]: second, "difference": first - second,
+            "p_value": self.p_value, "q_value": self.q_value,
+        })  # fmt: skip
+
+
+@public_function
+def compare(
+    data: Any, by: str, *, pair: str | None = None, measures: Sequence[str] | None = None, n: int = 9999,
+    seed: int | None = None,
+) -> Comparison:  # fmt: skip
+    """Test whether measures of two groups of recordings (treatments, sites, patients and controls) differ.
+
+    Labels of the groups are permuted among the units, which are rows, or all rows of a value of ``pair``. Where each
+    unit is in both groups, its two values are exchanged instead. If the groups do not differ, p-values hold their level
+    whatever the values are distributed like.
+
+    Parameters
+    ----------
+    data : frame, or mapping of str to sequence (rows,)
+        A row for each recording, such as ``rqa_batch(...).to_frame()``, or skills of plots.
+    by : str
+        The column that holds the two groups.
+    pair : str, optional
+        A column whose values name units, such as the subject: rows of a unit and a group are averaged. Either all units
+        are in both groups, or none is.
+    measures : sequence of str, optional
+        Columns that are compared; all that hold numbers by default.
+    n : int
+        Permutations. The smallest p-value is 1 / (n + 1).
+    seed : int, optional
+        Chooses what is random: the same seed gives the same result, whatever the device. By default a fresh one, which
+        the result names.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        A column is missing, or there are not two groups, or a unit has no partner.
+
+    See Also
+    --------
+    rqa_batch : recurrence measures of many recordings.
+    false_discovery : what becomes of the p-values.
+
+    Notes
+    -----
+    Cost: n sums over the units. ``bench/rqa_significance.py --groups`` counts how often p <= 0.05 without a difference.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> table = {"who": [1, 1, 2, 2, 3, 3, 4, 4], "drug": ["a", "b"] * 4, "DET": [1, 2, 5, 7, 2, 4, 8, 9]}
+    >>> found = pyedmcl.compare(table, "drug", pair="who", measures=["DET"], seed=1)
+    >>> found.paired, found.units
+    (True, (4, 4))
+    """
+    if not hasattr(data, "items"):
+        raise InputError(f"data={shown(data)}: a frame, or a mapping of names to columns, is needed")
+    columns = {str(name): np.asarray(values) for name, values in data.items()}
+    for name in [by, *([] if pair is None else [pair]), *(measures or ())]:
+        if not isinstance(name, str) or name not in columns:
+            raise InputError(f"data: there is no column {shown(name)}; there are {some(list(columns))}")
+        if columns[name].shape != columns[by].shape or columns[by].ndim != 1:
+            raise InputError(f"data: column {name!r} does not hold a value for each row")
+    label, stream = columns[by].astype(str), arguments.stream(seed)
+    groups = tuple(dict.fromkeys(label.tolist()))
+    if len(groups) != 2:
+        raise InputError(f"by={by!r}: it holds {many(len(groups), 'group')} ({some(groups)}), and two are compared")
+    chosen = list(measures) if measures is not None else [
+        name for name, values in columns.items() if name not in (by, pair) and values.dtype.kind in "iuf"
+    ]  # fmt: skip
+    wrong = [name for name in chosen if columns[name].dtype.kind not in "iufb" or columns[name].shape != label.shape]
+    if wrong or not chosen:
+        raise InputError(f"measures: {some(wrong) if wrong else 'no column'} holds a number for each row")
+    read = as_series({name: columns[name].astype(np.float64) for name in chosen}, what="data")
+    values = read.values.astype(np.float64)
+    unit_of_row = np.arange(len(label)) if pair is None else columns[pair].astype(str)
+    units, of_unit = np.unique(unit_of_row, return_inverse=True)
+    means = np.full((2, len(units), len(chosen)), np.nan)
+    there = np.zeros((2, len(units)), bool)
+    for place, group in enumerate(groups):
+        for unit in np.unique(of_unit[label == group]):
+            there[place, unit] = True
+            means[place, unit] = _mean(values[(of_unit == unit) & (label == group)])
+    both = there.all(axis=0)
+    if both.any() and not both.all():
+        raise InputError(f"pair={pair!r}: no partner in the other group for {some(units[~both].tolist())}")
+    observed, drawn = _permuted(means, there, bool(both.all()), n, np.random.default_rng(stream))
+    p_value = exceedance(np.abs(observed) * (1 - 1e-9), np.abs(drawn))  # sums in another order differ by roundings
+    sizes = tuple(there.sum(axis=1).tolist())
+    ways = 2.0 ** sizes[0] if both.all() else float(math.comb(sum(sizes), sizes[0]))
+    least = (2 if both.all() or sizes[0] == sizes[1] else 1) / ways
+    if least > 0.05:
+        warn(f"no p-value below {least:.2g} is possible with groups of {sizes[0]} and {sizes[1]}: more are needed")
+    return Comparison(
+        tuple(chosen), groups, np.stack([_mean(one) for one in means]), p_value, false_discovery(p_value), sizes,
+        bool(both.all()), n, stream, origin(),
+    )  # fmt: skip
+
+
+def _mean(rows: Doubles) -> Doubles:
+    """Means of columns (rows, columns) over what is finite; NaN where nothing is."""
+    held = np.isfinite(rows)
+    return np.asarray(np.where(held, rows, 0.0).sum(axis=0) / np.where(held.any(axis=0), held.sum(axis=0), np.nan))
+
+
+def _permuted(
+    means: Doubles, there: NDArray[np.bool_], paired: bool, n: int, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
+    """The difference of both groups (measures,), and differences (measures, n) of permuted ones."""
+    if paired:
+        apart = means[0] - means[1]
+        present = np.isfinite(apart)
+        total, number = np.where(present, apart, 0.0), np.where(present.any(axis=0), present.sum(axis=0), np.nan)
+        drawn = [rng.choice([-1.0, 1.0], len(total)) @ total / number for _ in range(n)]
+        return total.sum(axis=0) / number, np.stack(drawn, axis=1)
+    pooled = np.where(there[0][:, None], means[0], means[1])
+    present = np.isfinite(pooled)
+    total = np.where(present, pooled, 0.0)
+
+    def difference(first: NDArray[np.bool_]) -> Doubles:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            one, other = (which @ total / (which @ present.astype(float)) for which in (first * 1.0, ~first * 1.0))
+        return np.asarray(one - other)
+
+    return difference(there[0]), np.stack([difference(rng.permutation(there[0])) for _ in range(n)], axis=1)
 
 
 # From the p-values of many tests to false discovery rates.

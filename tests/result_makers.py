@@ -35,6 +35,8 @@ MAKERS = {
     "CcmResult": lambda d: pyedmcl.ccm(X, Y, E=3, lib_sizes=[30, 60], sample=5, seed=1, device=d),
     "LaggedCcmResult": lambda d: pyedmcl.ccm_lagged(X, Y, E=3, Tp=[-1, 0], seed=1, device=d),
     "FalseNeighbors": lambda d: pyedmcl.false_neighbors(X, E_max=3, device=d),
+    "Suggestion": lambda d: pyedmcl.suggest({"a": X, "b": np.zeros(400)}, E_max=3, device=d),
+    "Comparison": lambda d: pyedmcl.compare({"g": ["a", "b"] * 10, "rho": X[:20]}, "g", n=99, seed=1),
     "EmbeddingScan": lambda d: pyedmcl.embedding_scan(X, E=[1, 2], tau=[1], device=d),
     "MutualInformation": lambda d: pyedmcl.mutual_information(X, lags=5),
     "RecurrencePlot": lambda d: pyedmcl.recurrence_plot(X, radius=0.1, pixels=20, device=d),
@@ -46,6 +48,9 @@ MAKERS = {
     "RecurrenceTable": lambda d: pyedmcl.rqa(X, radius=[0.1, 0.2], device=d),
     "RecurrenceNetwork": lambda d: pyedmcl.recurrence_network(X, radius=0.1, device=d),
     "RecurrenceResult": lambda d: pyedmcl.rqa(X, radius=0.1, device=d),
+    "WindowedSignificance": lambda d: pyedmcl.xmap_significance(
+        VALUES[:, :2], E=3, n=19, seed=1, windows=(200, 100), device=d
+    ),
     "WindowedMap": lambda d: pyedmcl.xmap(VALUES, E=3, windows=(200, 100), device=d),
     "WindowedCcm": lambda d: pyedmcl.ccm(X, Y, E=3, lib_sizes=[30], sample=2, seed=1, windows=(200, 100), device=d),
     "WindowedCcmMatrix": lambda d: pyedmcl.ccm_matrix(

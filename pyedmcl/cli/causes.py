@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ..network.verdicts import CausalNetwork
     from ..series.series import Series
     from ..significance.significance import CcmSignificance
-    from ..significance.xmap_significance import XmapSignificance
 
 
 # ``pyedmcl ccm``: convergent cross mapping of two series.
@@ -353,6 +352,7 @@ def surrogate_test(
     exclude: options.Exclude = None,
     groups: Any = None,
     regular: Any = None,
+    windows: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: Any = "float32",
@@ -374,6 +374,8 @@ def surrogate_test(
     if not 0 < rate < 1:
         raise typer.BadParameter(f"--rate {rate:g}: a number between 0 and 1 is needed")
     of_pair = x is not None or y is not None
+    if windows is not None and (of_pair or network is not None):
+        raise typer.BadParameter("--windows: all pairs are tested, without --x, --y or --network; --columns names some")
     held = (None if x is None else [x]) if of_pair else parse_columns(columns)
     labels = load_groups(input, held, groups, dataset, needed="--x and --y" if of_pair else "--columns")
     import pyedmcl
@@ -397,7 +399,11 @@ def surrogate_test(
     else:
         series = load(input, parse_columns(columns), time_column, dataset)
         with talk.progress("surrogates") as report:
-            tested = _of_all_pairs(pyedmcl.xmap_significance(series, E=E, progress=report, **shared))
+            found = pyedmcl.xmap_significance(series, E=E, windows=windows, progress=report, **shared)
+        if windows is not None:
+            _tested_windows(talk, found, output, rate, picture)
+            return
+        tested = _of_all_pairs(found)
         if picture is not None:
             tested.result.plot(str(picture), rate)
         if network is not None:
@@ -421,6 +427,23 @@ def surrogate_test(
     talk.document({"surrogate": surrogate, "n": result.n, "seed": result.seed, "rate": rate, "significant": len(hits),
                    "smallest_p": result.smallest_p, "smallest_q": result.smallest_q,
                    "pairs": [dict(zip(header, row, strict=True)) for row in rows],
+                   "output": None if output is None else str(output)})  # fmt: skip
+
+
+def _tested_windows(talk: Talk, result: Any, output: Path | None, rate: float, picture: Path | None) -> None:
+    """Pairs that are significant in a window, and all pairs of all windows in a file."""
+    header, rows = table_of_windows(result)
+    if output is not None:
+        write_result(output, result, header, rows)
+    if picture is not None:
+        result.plot(str(picture))
+    hits = [row for row in rows if row[header.index("q_value")] <= rate]
+    shown = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in hits]
+    talk.table(header, shown[:_TESTED], right=("start", "end", *header[-6:]))
+    talk.summary(f"{len(hits)} of {len(rows)} directions of windows are significant at a false discovery rate of "
+                 f"{rate:g} (seed {result.seed})")  # fmt: skip
+    talk.document({"seed": result.seed, "rate": rate, "significant": len(hits), "width": result.width,
+                   "windows": [dict(zip(header, row, strict=True)) for row in rows],
                    "output": None if output is None else str(output)})  # fmt: skip
 
 
@@ -451,7 +474,7 @@ def _of_a_pair(pair: CcmSignificance) -> _Tested:
     return _Tested(pair, _PAIR, rows, 2, [link[1] for link in pair.links] if pair.reasons else [])
 
 
-def _of_all_pairs(result: XmapSignificance) -> _Tested:
+def _of_all_pairs(result: Any) -> _Tested:
     """Pairs off the diagonal, the highest skill first."""
     from ..results.tables import roles
 

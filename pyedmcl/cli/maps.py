@@ -1,4 +1,4 @@
-"""``pyedmcl check``, ``embed-dimension``, ``embedding-scan``, ``xmap`` and ``xmap-grid``: from a table to its map."""
+"""Commands from data to map: ``check``, ``suggest``, ``embed-dimension``, ``embedding-scan``, ``xmap`` and its grid."""
 
 from __future__ import annotations
 
@@ -80,10 +80,90 @@ def check(
         text = in_options(remark.text, running().command, others=("surrogate", "regular"))
         talk.summary(f"  {replace(remark, text=text)}")
         remarks.append({"code": remark.code, "series": remark.series, "text": text})
+    suggested = _suggested(talk, series, labels, E_max=E_max, regular=regular or "insert")
     talk.document({
-        "n_series": checked.n_series, "n_steps": checked.n_steps, "remarks": remarks,
+        "n_series": checked.n_series, "n_steps": checked.n_steps, "remarks": remarks, "suggested": suggested,
         "reading": None if reading is None else reading.described(),
     })  # fmt: skip
+
+
+_FEW_PAIRS = 1e8  # of rows, of all series, which take some seconds
+
+
+def _suggested(talk: Talk, series: Series, labels: Any, **options: Any) -> list[dict[str, Any]] | None:
+    """A line for each series on what to take; None where there is no device, or it would take long."""
+    import pyedmcl
+
+    from ..errors import DeviceNotFoundError
+
+    if series.n_series * series.n_steps**2 > _FEW_PAIRS:
+        talk.summary("'pyedmcl suggest' recommends E, tau, Theiler window and radius")
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the remarks say it
+            found = pyedmcl.suggest(series, groups=labels, **options).to_dict()
+    except (DeviceNotFoundError, InputError):  # which 'pyedmcl suggest' tells
+        return None
+    rows = [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+    for row in rows:
+        talk.summary("  {series}: take E={E}, tau={tau}, Theiler window {theiler}, radius {radius:.4g}".format(**row)
+                     if row["E"] else f"  {row['series']}: {row['reasons'].partition('. ')[0]}")  # fmt: skip
+    if rows:
+        talk.summary("'pyedmcl suggest' says why")
+    return rows
+
+
+# ``pyedmcl suggest``: E, tau, Theiler window and radius of each series, and why.
+
+
+def suggest(
+    input: options.Input,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="TABLE.csv", help="Write the recommendations (.csv, .tsv, .json), or "
+                     "the whole result (.edm).", show_default=False),
+    ] = None,
+    E_max: Any = 10,
+    columns: options.Columns = None,
+    exclude: options.Exclude = None,
+    groups: Any = None,
+    regular: Any = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: Any = "float32",
+    tune: Any = None,
+    device: options.Device = None,
+    progress: options.Progress = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Recommend E, tau, Theiler window and radius of each series, and say why."""
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    chosen_columns = beside_groups(parse_columns(columns), groups)
+    check_result(output)
+    labels = load_groups(input, chosen_columns, groups, dataset)
+    series = load(input, chosen_columns, time_column, dataset)
+    import pyedmcl
+
+    with talk.progress("finding E and tau") as report:
+        result = pyedmcl.suggest(
+            series, E_max=E_max, groups=labels, regular=regular, progress=report, dtype=dtype, tune=tune, device=device
+        )
+    table = result.to_dict()
+    rows = list(zip(*table.values(), strict=True))
+    shown = [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in row[:-1]] for row in rows]
+    talk.table(tuple(table)[:-1], shown[:_ROWS], right=tuple(table)[1:-1])
+    talk.cut(len(shown), _ROWS)
+    for row in rows[:_ROWS]:
+        talk.summary(f"{row[0]}: {row[-1]}")
+    if output is not None:
+        write_result(output, result, tuple(table), [list(row) for row in rows])
+        talk.summary(f"{output}: {len(rows):,} series")
+    talk.document({"output": None if output is None else str(output), "suggested": [
+        dict(zip(table, row, strict=True)) for row in rows
+    ], "provenance": dict(result.provenance)})  # fmt: skip
 
 
 # ``pyedmcl embed-dimension``: the best E of each series.

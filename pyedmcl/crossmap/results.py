@@ -476,7 +476,7 @@ class WindowedMap(Result):
     (3,)
     """
 
-    answer_columns = ("time", "cause", "effect", "-rho", "E")
+    answer_columns: ClassVar[tuple[str, ...]] = ("time", "cause", "effect", "-rho", "E")
 
     rho: NDArray[Any]
     E: NDArray[np.int_]

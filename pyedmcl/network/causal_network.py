@@ -87,9 +87,9 @@ def causal_network(
 ) -> CausalNetwork:
     """Which series drives which, directly or through others, and how is that known?
 
-    Four legs carry a link from cause to effect. Its skill, that of the effect's states in estimating the cause, is
+    A link from cause to effect passes four tests. Its skill, that of the effect's states in estimating the cause, is
     higher than with surrogates of the cause (false discovery rate over all pairs); it grows with the library; it is
-    highest at a lag before the effect; and no other series of the table explains it. Each leg can be switched off, and
+    highest at a lag before the effect; and no other series of the table explains it. Each test can be switched off, and
     the result says so. docs/causality.md has the rules.
 
     Parameters
@@ -103,7 +103,7 @@ def causal_network(
     tau : int
         Lag between the coordinates of a state, in steps; at least 1.
     lags : sequence of int or None
-        Steps from the states of the effect to the cause (Tp) at which skill is compared; None switches the leg off.
+        Steps from the states of the effect to the cause (Tp) at which skill is compared; None switches that test off.
     latest : int, optional
         The latest best lag at which a cause is believed. Skill, convergence and surrogates are those of the best lag up
         to there (for surrogates, of each one's own best lag). By default 0 where the series are smooth (half of them
@@ -113,7 +113,7 @@ def causal_network(
     Tp : int
         The only lag that is tested where ``lags`` is None.
     surrogate : str or None
-        Method of :func:`pyedmcl.surrogate`; None switches the leg off.
+        Method of :func:`pyedmcl.surrogate`; None switches that test off.
     n : "auto" or int
         Surrogates of each target. The smallest p-value is 1 / (n + 1): with many pairs, many surrogates are needed.
         "auto" draws them in rounds, and only where it is open whether a pair is significant at the false discovery rate
@@ -178,7 +178,7 @@ def causal_network(
         enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
         other: whole groups tell what the same number of plots or subjects would have told.
     out : path, optional
-        Folder in which every finished part of every leg is kept, and at last the result, which
+        Folder in which every finished part of every test is kept, and at last the result, which
         :func:`pyedmcl.open_result` opens. The same call continues there, whatever ended it; one
         with other data or arguments is refused. Without ``seed``, that of the folder is taken.
     join : bool
@@ -225,7 +225,7 @@ def causal_network(
 
     See Also
     --------
-    xmap_significance, ccm_matrix, ccm_lagged, partial_ccm : the legs one by one.
+    xmap_significance, ccm_matrix, ccm_lagged, partial_ccm : the tests one by one.
 
     Notes
     -----

@@ -339,60 +339,41 @@ def _steps(lag: int) -> str:
     return f"{rows} earlier" if lag < 0 else f"{rows} later"
 
 
-def _rows(network: CausalNetwork) -> str:
-    rows = f"{network.n_steps:,} rows"
-    return f"{rows} in {network.groups:,} recordings, which share no state," if network.groups else rows
-
-
 def methods(network: CausalNetwork) -> str:
-    """A paragraph for the methods section of a paper."""
+    """A paragraph for the methods section of a paper, of at most 120 words."""
     from .. import __version__
 
     low, high = int(network.E.min()), int(network.E.max())
-    E = f"E = {low}" if low == high else f"E from {low} to {high}"
-    parts = [
-        f"Causal links among {len(network.names)} series of {_rows(network)} were inferred by convergent cross "
-        f"mapping (Sugihara et al. 2012; pyedmcl {__version__}, seed {network.seed}). States were delay embeddings of "
-        f"each series ({E}, tau = {network.tau}); those of an effect estimated a possible cause at an earlier row."
-    ]
+    states = f"E = {low}" if low == high else f"E from {low} to {high}"
+    states += f", tau = {network.tau}"
     if network.exclusion_radius:
-        parts.append(
-            f"Rows up to {network.exclusion_radius} apart in time were no neighbours of each other (Theiler 1986)."
-        )
+        states += f", exclusion radius {network.exclusion_radius}"
+    recordings = f" in {network.groups:,} recordings" if network.groups else ""
+    parts = [
+        f"Causal links among {len(network.names)} series of {network.n_steps:,} rows{recordings} were inferred by "
+        f"convergent cross mapping (Sugihara et al. 2012; pyedmcl {__version__}, seed {network.seed}; {states})."
+    ]
     if network.season:
-        parts.append(
-            f"A cycle of {network.season:.4g} rows, which {len(network.without_season)} of the series share, was "
-            "removed from these before, so that all that follows is of what is left."
-        )
+        parts.append(f"A shared cycle of {network.season:.4g} rows was removed.")
     if network.surrogate is not None and network.draws is not None:
         parts.append(
-            f"Skill was compared with up to {int(network.draws.max()):,} surrogates of the cause (method "
-            f"{network.surrogate!r}), at a false discovery rate of {network.rate:g} over all pairs (Benjamini and "
-            "Hochberg 1995)."
+            f"Skill had to exceed that of up to {int(network.draws.max()):,} surrogates of the cause "
+            f"({network.surrogate!r}; false discovery rate {network.rate:g})."
         )
     if np.isfinite(network.gain).any():
-        parts.append("It had to grow with the size of random libraries (one-sided Mann-Kendall test).")
+        parts.append("It had to grow with the library (Mann-Kendall).")
     if network.lag is not None:
         parts.append(
-            f"Of lags from {network.lags[0]} to {network.lags[-1]} rows the best had to be {network.latest} or earlier "
-            "(Ye et al. 2015), with a skill above that of all later lags (Fisher's z with the standard error of Newey "
-            "and West 1987, one-sided, together with that of the opposite direction where this is best later)."
+            f"Of lags from {network.lags[0]} to {network.lags[-1]} the best had to be at most {network.latest} "
+            "(Ye et al. 2015; Fisher's z)."
         )
     if not any("partial-off" in codes for codes in network.codes.ravel()):
-        parts.append(
-            f"A link was called indirect if its skill was below {WEAKER:g} of that of each step through another series "
-            f"and partial cross mapping (Leng et al. 2020) through that series kept {CARRIED:g} of it, or if it was "
-            f"weaker than each step, {NEARLY_ALL:g} of it were kept, and the partial correlation was at most "
-            f"{LEFT:g} of it, or if it was below {FAR_WEAKER:g} of that of each step."
-        )
+        parts.append("Partial cross mapping (Leng et al. 2020) told indirect links.")
     if np.isfinite(network.p_forecast).any():
         parts.append(
-            "A link that another series explained, or whose order was not clear, was still called direct if the "
-            "present value of the cause improved simplex forecasts of the effect's next row from its own state and the "
-            f"present values of up to {MOST_BESIDE} of its other causes (the same test of Fisher's z, p at most "
-            f"{network.rate:g})."
+            f"Forecasts of the effect beside up to {MOST_BESIDE} of its other causes decided doubtful links."
         )
-    parts.append("Drivers that are not among the series cannot be excluded.")
+    parts.append("Unmeasured drivers cannot be excluded.")
     return " ".join(parts)
 
 

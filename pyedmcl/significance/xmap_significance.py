@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..crossmap.pairs import PairsProblem, map_data, pairs_in_groups, with_dimensions
+from ..crossmap.results import WindowedMap
+from ..crossmap.xmap import check_windows
 from ..device.memory import budget
 from ..device.select import DeviceNames
 from ..engines.crossmap import CrossMap
-from ..errors import InputError, need, pandas_for
+from ..errors import InputError, need, pandas_for, shown
 from ..functions import BUDGET
 from ..jobs import durable
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, default_block_rows
@@ -26,13 +28,14 @@ from ..jobs.records import as_searched, digest_of_identity, mark
 from ..jobs.runner import ArraySink, Runner, public_function
 from ..jobs.sharing import END, StageSink, end_of, found, packed
 from ..jobs.steps import seeded_folder
-from ..launch.progress import Progress
+from ..launch.progress import Progress, report_progress
 from ..results.edges import Graph, graph_of
 from ..results.result import Result, labelled
 from ..results.saved import save_result
 from ..results.tables import role_columns
 from ..series.fields import Grid
-from ..series.series import Series
+from ..series.regular import windows_of
+from ..series.series import Series, as_series, build_series
 from ..states import arguments
 from ..states.arguments import operations
 from ..statistics import FIRST, SequentialTests, counts, decided, false_discovery, p_values, smallest_p, tell_reach
@@ -502,6 +505,47 @@ class XmapSignificance(Graph, Result):
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class WindowedSignificance(WindowedMap):
+    """Skill within each window, and its test: attributes of :class:`WindowedMap`, and those of the tests.
+
+    Attributes
+    ----------
+    p_value, q_value : ndarray of float64 (n_windows, n_series, n_series)
+        Row = effect, column = cause. False discovery rates are over all pairs of all windows.
+    draws : ndarray of int (n_windows, n_series, n_series)
+        Surrogates that the p-values count.
+    seed : int
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.xmap_significance(network.values[:, :2], E=3, n=99, seed=1, windows=(200, 100))
+    >>> result.q_value.shape, result.starts.tolist()
+    ((3, 2, 2), [0, 100, 200])
+    """
+
+    answer_columns = ("time", "cause", "effect", "-rho", "p_value", "+q_value", "E")
+
+    p_value: Doubles = field(kw_only=True)
+    q_value: Doubles = field(kw_only=True)
+    draws: NDArray[np.int_] = field(kw_only=True)
+    seed: int = field(kw_only=True)
+
+    def significant(self, rate: float = 0.05) -> NDArray[np.bool_]:
+        """Pairs (n_windows, n_series, n_series) that are called significant at a false discovery rate."""
+        significant: NDArray[np.bool_] = self.q_value <= arguments.share("rate", rate)
+        return significant
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """What :meth:`to_frame` holds, by name."""
+        library, target = np.nonzero(~np.eye(len(self.names), dtype=bool))
+        tests = {"p_value": self.p_value, "q_value": self.q_value, "draws": self.draws}
+        return super().columns() | {name: held[:, library, target].reshape(-1) for name, held in tests.items()}
+
+
 @public_function
 def xmap_significance(
     data: Any,
@@ -523,6 +567,7 @@ def xmap_significance(
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
     regular: str | None = None,
+    windows: tuple[int, int] | None = None,
     out: str | os.PathLike[str] | None = None,
     join: bool = False,
     part: str | None = None,
@@ -531,7 +576,7 @@ def xmap_significance(
     device: DeviceNames = None,
     client: Any = None,
     tune: str | None = None,
-) -> XmapSignificance:
+) -> XmapSignificance | WindowedSignificance:
     """Cross map every series onto every other, and onto surrogates of it: which skills are more than chance?
 
     Parameters
@@ -584,6 +629,9 @@ def xmap_significance(
         which is refused by default. "insert" puts rows of NaN where rows are missing: ranges and masks are moved along,
         and rows of the result are those of the longer table. "ignore" takes the rows as they come. Dates whose index
         has a frequency are regular.
+    windows : (int, int), optional
+        Width of windows that move along the rows, and rows from one to the next: the result of each window's rows by
+        themselves. Each has surrogates of its own rows, and false discovery rates are over all.
     out : path, optional
         A folder that keeps what is finished, and at last the result, which :func:`pyedmcl.open_result` opens. The same
         call continues after an interruption, with the seed of the first, and gives the result again once it is
@@ -650,6 +698,16 @@ def xmap_significance(
     """
     count = arguments.surrogates(n)
     begin = begin_of(join, part, out, "out")
+    if windows is not None:
+        check_windows(
+            windows, keep=None, out=out, groups=groups, lib_range=None, pred_range=None, predictions=False
+        )
+        runner, pairs = arguments.runner_on(device, dtype, client), {
+            "E": E, "tau": tau, "Tp": Tp, "exclusion_radius": exclusion_radius, "knn": knn, "E_max": E_max,
+            "E_rule": E_rule, "dtype": dtype,
+        }  # fmt: skip
+        series, kind = as_series(data, columns=columns), (surrogate, tau, period, recurrence)
+        return _in_windows(series, windows, count, arguments.stream(seed), runner, pairs, kind, rate, budget)
     number = None if seed is None and out is not None else arguments.stream(seed)
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
@@ -684,3 +742,35 @@ def xmap_significance(
             save_result(result, Path(out) / SIGNIFICANCE_FILE, of=folder.of)
             folder.settle()  # not before: who leaves last removes files that look unfinished
     return result
+
+
+def _in_windows(
+    series: Series, windows: Any, n: int | None, seed: int, runner: Runner, pairs: dict[str, Any],
+    kind: tuple[Any, ...], rate: float, most: int,
+) -> WindowedSignificance:  # fmt: skip
+    """Each window tested by itself, with surrogates of its rows; window k draws with ``seed`` + k."""
+    cut_at, found = windows_of(windows, series.n_steps), []
+    if series.n_series < 2:
+        raise InputError("data: there is one series; pairs need two at least")
+    for done, start in enumerate(cut_at.starts):
+        try:
+            fields, _ = pairs_in_groups(
+                build_series(series.values[start : start + cut_at.width], series.names), columns=None, **pairs
+            )
+        except InputError as error:
+            raise InputError(f"windows={shown(windows)}: rows {start} to {start + cut_at.width - 1}: {error}") from None
+        makers = SeriesMakers(fields["data"].series, *kind)
+        problem = XmapSignificanceProblem(
+            **fields, makers=makers, n=n or min(FIRST, most), seed=arguments.stream((seed + done) % 2**63)
+        )
+        record, dims, table = surrogate_tests(problem, runner, rate=rate, budget=0 if n else most)
+        found.append((table.rho, dims, p_values(table.reached, table.n), table.n))
+        report_progress(done + 1, len(cut_at), "windows")
+    rho, dimensions, p_value, draws = (np.stack(each) for each in zip(*found, strict=True))
+    tell_reach(p_value, int(draws.max(initial=0)), rate)
+    arguments.stream(seed)  # what provenance names
+    return WindowedSignificance(
+        rho, dimensions, series.names, None, np.array(cut_at.starts), cut_at.width, cut_at.times(series.time),
+        runner.provenance(problem.kernels, record), (series.grid, series.grid), p_value=p_value,
+        q_value=false_discovery(p_value), draws=draws, seed=seed,
+    )  # fmt: skip

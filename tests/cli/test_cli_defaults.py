@@ -32,6 +32,7 @@ DIFFERENT = {
     ("simplex", "simplex", "E"): (REQUIRED, None, "the function may be given states (embedded=True), which have no E"),
     ("ccm", "ccm", "E"): ("auto", None, "None is 'auto', unless the function is given states (embedded=True)"),
     ("predict-nonlinear", "predict_nonlinear", "theta"): (None, THETAS, "None stands for the function's own"),
+    ("check", "suggest", "regular"): ("insert", None, "it says what is wrong with times itself, and goes on"),
     ("embedding-scan", "false_neighbors", "tau"): ("1:5", 1, "the command takes the best lag of the scan"),
 }
 

@@ -84,7 +84,7 @@ def test_a_flag_is_named_as_in_the_shell(table):
 #: What each command needs beside its input; --device too, but for those that have none.
 _NEEDS = {
     "xmap": ["-o", "m.zarr", "--E", 1], "xmap-grid": ["-o", "g.zarr", "--E", 1], "embed-dimension": [],
-    "embedding-scan": [], "simplex": ["--column", "a", "--E", 1], "smap": ["--column", "a", "--E", 1],
+    "embedding-scan": [], "suggest": [], "simplex": ["--column", "a", "--E", 1], "smap": ["--column", "a", "--E", 1],
     "predict-nonlinear": ["--column", "a", "--E", 1], "predict-interval": ["--column", "a", "--E", 1],
     "multiview": ["--target", "a"], "ccm": ["--E", 1], "ccm-matrix": ["-o", "c.zarr", "--E", 1],
     "surrogate-test": ["--E", 1], "network": ["-o", "n.csv"], "rqa": ["--column", "a", "--radius", 0.1],

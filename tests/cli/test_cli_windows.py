@@ -55,3 +55,17 @@ def test_the_command_of_maps_writes_a_row_for_each_window_and_pair(tmp_path, one
         assert refused.returncode != 0 and told in refused.stderr
     done = inside("xmap", table, "--E", 2, "--skill", "mae", "--device", one_device, "-o", tmp_path / "m.zarr")
     assert done.returncode == 0 and pyedmcl.open_xmap(tmp_path / "m.zarr").skill == "mae"
+
+
+def test_the_command_of_tests_writes_a_row_for_each_window_and_pair(tmp_path, one_device):
+    table, out = tmp_path / "t.csv", tmp_path / "w.csv"
+    pandas.DataFrame(TABLE, columns=["x", "y", "z"]).to_csv(table, index=False)
+    line = ["surrogate-test", table, "--E", 2, "--windows", "100,50", "--n", 19, "--seed", 1, "--device", one_device]
+    done = inside(*line, "-o", out)
+    expected = pyedmcl.xmap_significance(TABLE, E=2, windows=(100, 50), n=19, seed=1, device=one_device).to_frame()
+    held = pandas.read_csv(out)
+    assert done.returncode == 0 and held.columns.tolist() == expected.columns.tolist() and len(held) == 3 * 6
+    np.testing.assert_allclose(held["q_value"], expected["q_value"])
+    assert f"{(expected['q_value'] <= 0.05).sum()} of 18 directions of windows" in done.stdout + done.stderr
+    refused = inside(*line, "--x", "x", "--y", "y")
+    assert refused.returncode == 2 and "--windows: all pairs are tested" in " ".join(refused.stderr.split())

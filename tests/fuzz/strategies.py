@@ -133,6 +133,8 @@ LEGAL = {
     "axis": one_of(0, -1), "rqa_batch.radius": one_of(0.3, [0.1, 0.2]),
     "embedding_scan.E": one_of(2, [1, 2]), "embedding_scan.tau": one_of(1, [1, 2]),
     "embedding_scan.Tp": one_of(1, [0, 1]), "ratio": st.floats(1, 20), "size": st.floats(0.5, 3),
+    "compare.data": one_of({"a": ["x", "y"] * 20, "b": X}), "by": one_of("a"), "pair": one_of(None),
+    "compare.measures": one_of(None, ["b"]),
     "mutual_information.lags": one_of(None, 3, [1, 4]), "mutual_information.method": one_of("binned", "kraskov"),
     "kernel": one_of("knn"),
     "kernel_source.target": one_of(None, "gfx942", "nvidia"),

@@ -25,6 +25,7 @@ names_of_three = st.lists(
 CALLS = {
     "embed": lambda t, d: pyedmcl.embed(t, E=1),
     "embed_dimension": lambda t, d: pyedmcl.embed_dimension(t, E_max=2, device=d),
+    "suggest": lambda t, d: pyedmcl.suggest(t, E_max=2, device=d),
     "embedding_scan": lambda t, d: pyedmcl.embedding_scan(t, E=[1, 2], tau=1, Tp=1, device=d),
     "false_neighbors": lambda t, d: pyedmcl.false_neighbors(t, E_max=2, device=d),
     "mutual_information": lambda t, d: pyedmcl.mutual_information(t, lags=[1, 2], device=d),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from null_systems import null_table
@@ -134,6 +136,13 @@ def test_sentences_have_the_numbers(chain):
     assert "linked through b" in found.statement("a", "c")
     assert "no sufficient evidence" in found.statement("c", "a") or "comes first" in found.statement("c", "a")
     assert "400 rows" in found.methods() and "seed 1" in found.methods()
+    full = replace(
+        found, exclusion_radius=12, groups=24, season=365.25, without_season=found.names, seed=2**62,
+        E=np.array([2, 3, 10]), p_forecast=np.full((3, 3), 0.5), gain=np.full((3, 3), 0.5),
+    ).methods()  # fmt: skip
+    for words in ("radius 12", "24 recordings", "365.2 rows", "surrogates", "grow", "lags", "Partial", "Forecasts"):
+        assert words in full
+    assert len(full.split()) <= 120, "a methods section has no room for more"
     assert repr(found).splitlines()[0] == f"CausalNetwork of 3 series: {found.summary()}"
     assert repr(found).splitlines()[2].split()[:3] == ["a", "b", "direct"] == list(found.answer().rows[0][:3])
     with pytest.raises(InputError, match="cause='z': there is no such series"):
@@ -260,7 +269,7 @@ def test_states_of_smooth_series_span_their_memory(one_device):
         found.by_lag[1][0, 1:],
         pyedmcl.xmap(smooth, E=int(found.E[0]), exclusion_radius=3, Tp=0, device=one_device).rho[0, 1:], atol=1e-6,
     )  # fmt: skip
-    assert "Rows up to 3 apart in time" in found.methods()
+    assert "exclusion radius 3" in found.methods()
     assert (pyedmcl.causal_network(smooth, E_max=4, **off).E == 4).all()
     assert pyedmcl.causal_network(smooth, tau=3, **off).E.min() >= 2
     given = pyedmcl.causal_network(smooth, E=2, exclusion_radius=0, **off)

@@ -164,6 +164,7 @@ RESULTS = {
     "xmap_significance": partial(pyedmcl.xmap_significance, TABLE, E=2, n=19, seed=1),
     "causal_network": partial(pyedmcl.causal_network, TABLE, E=2, n=19, lags=[-1, 0, 1], seed=1),
     "smap": partial(pyedmcl.smap, X, E=2, theta=[0, 1]),
+    "suggest": partial(pyedmcl.suggest, X, E_max=2),
     "embedding_scan": partial(pyedmcl.embedding_scan, X, E=[1, 2], tau=[1, 2]),
     "mutual_information": partial(pyedmcl.mutual_information, X, lags=5),
     "false_neighbors": partial(pyedmcl.false_neighbors, X, E_max=2),

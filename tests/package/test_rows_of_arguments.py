@@ -26,7 +26,8 @@ NEEDED = {
 #: What arguments that have an effect of their own need beside them.
 BESIDE = {"solver": "ridge", "E": 2}
 #: Functions that compute nothing from series, whose few arguments have tests of their own.
-OTHERS = {"open_xmap", "open_xmap_grid", "open_ccm_matrix", "open_result", "report", "kernel_source", "false_discovery"}
+OTHERS = {"open_xmap", "open_xmap_grid", "open_ccm_matrix", "open_result", "report", "kernel_source", "false_discovery",
+          "compare"}  # fmt: skip
 COMPUTING = [name for name in FUNCTIONS if name not in OTHERS]
 
 

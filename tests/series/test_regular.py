@@ -22,8 +22,8 @@ VALUES = np.random.default_rng(3).random((120, 3))
 WHOLE = pandas.DataFrame(VALUES, columns=["a", "b", "c"], index=MONTHS)
 FRAME = WHOLE.drop(MONTHS[LOST])
 #: Functions that make no states of rows, or read what was made.
-_OTHERS = {"open_xmap", "open_xmap_grid", "open_ccm_matrix", "check", "false_discovery", "kernel_source", "open_result",
-           "report"}  # fmt: skip
+_OTHERS = {"open_xmap", "open_xmap_grid", "open_ccm_matrix", "check", "compare", "false_discovery", "kernel_source",
+           "open_result", "report"}  # fmt: skip
 STATES = [name for name in FUNCTIONS if name not in _OTHERS]
 
 
