@@ -43,6 +43,12 @@ class Grid:
             for at in zip(*(place.tolist() for place in places), strict=True)
         )
 
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The coordinates of each series, by dimension; positions where there are none."""
+        at = np.unravel_index(self.cells, self.shape)
+        return {dim: np.asarray(self.coords[dim])[place] if dim in self.coords else place
+                for dim, place in zip(self.dims, at, strict=True)}  # fmt: skip
+
     def described(self) -> dict[str, Any]:
         """As plain data, for :meth:`from_described`: cells as ranges (first, number), since most follow each other."""
         begins = np.flatnonzero(np.diff(self.cells, prepend=-2) != 1)
