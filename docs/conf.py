@@ -28,6 +28,7 @@ extensions = [
     # In docs/hooks.
     "benchmarks",
     "names",
+    "notebooks",
     "repository",
 ]
 source_suffix = {".md": "myst-nb", ".py": "myst-nb"}

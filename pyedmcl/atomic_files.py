@@ -298,7 +298,8 @@ def output_path(path: Any, suffixes: Sequence[str] = (), what: str = "a file") -
     file = _path_of(path, "path")
     if suffixes and file.suffix.lower() not in suffixes:
         endings = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
-        raise OutputError(f"{file}: {what} is written as {endings}, not {file.suffix or '(no suffix)'!r}")
+        hint = "; Excel opens .csv" if file.suffix.lower() in (".xlsx", ".xls") and ".csv" in suffixes else ""
+        raise OutputError(f"{file}: {what} is written as {endings}, not {file.suffix or '(no suffix)'!r}{hint}")
     try:
         folder, taken = os.stat(file.parent), None
         with contextlib.suppress(FileNotFoundError):

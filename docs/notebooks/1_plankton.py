@@ -96,16 +96,17 @@ print(fill(found.statement("nutrients", "grazers"), 88))
 # ## The picture
 
 # %%
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
-plankton.iloc[-96:].add([9, 6, 3, 0]).plot(ax=axes[0], lw=1, legend=False)
-for shift, name in zip((9, 6, 3, 0), plankton, strict=True):
-    axes[0].annotate(name, (0.01, shift + 1.2), xycoords=("axes fraction", "data"))
-axes[0].set(title="The last eight years", yticks=[])
+figure, axes = plt.subplot_mosaic("ac;bc", figsize=(9, 5.4), layout="constrained")
+plankton.iloc[-96:].add([15, 10, 5, 0]).plot(ax=axes["a"], lw=1, legend=False)
+axes["a"].set_yticks([15, 10, 5, 0], plankton.columns)
+axes["a"].set(title="The last eight years")
 for name, result in growth.items():
-    axes[1].plot(result.lib_sizes, result.mean[0], "o-", label=f"{name} estimate algae")
-axes[1].set(title="Both grow", xlabel="months in the library", ylabel="skill rho")
-axes[1].legend(frameon=False)
-found.plot(ax=axes[2], title="Links beyond the season")
+    axes["b"].plot(
+        result.lib_sizes, result.mean[0], "o-", label=f"{name} estimate algae"
+    )
+axes["b"].set(title="Both grow", xlabel="months in the library", ylabel="skill rho")
+axes["b"].legend(frameon=False)
+found.plot(ax=axes["c"], title="Links beyond the season")
 figure.savefig("plankton.png", dpi=200)
 plt.show()
 

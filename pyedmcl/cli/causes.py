@@ -544,6 +544,7 @@ def network(
     regular: Any = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
+    resume: Any = True,
     join: Any = False,
     part: Any = None,
     dtype: Any = "float32",
@@ -586,8 +587,8 @@ def network(
             season=season, period=period, convergence=convergence, partial=partial, forecast=forecast,
             partial_surrogates=partial_surrogates, seed=seed, lib_sizes=lib_sizes, sample=sample,
             exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule, progress=report, dtype=dtype,
-            recurrence=recurrence, tune=tune, device=device, out=folder, join=join, part=part, groups=labels,
-            regular=regular, draw=draw,
+            recurrence=recurrence, tune=tune, device=device, out=folder, resume=resume, join=join, part=part,
+            groups=labels, regular=regular, draw=draw,
         )  # fmt: skip
     _write(result, output, text)
     if picture is not None:

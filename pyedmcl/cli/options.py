@@ -21,7 +21,6 @@ from ..parameters import Argument, names, options_of
 from .output import ask_for_traceback, printable, remark_on, running
 
 if TYPE_CHECKING:
-    from ..crossmap.results import XmapEdges
     from ..jobs import XmapStore
     from ..series.series import Series
 
@@ -370,13 +369,11 @@ def load_groups(
     return held[0] if len(held) == 1 else list(zip(*held, strict=True))
 
 
-def kept_edges(store: XmapStore) -> XmapEdges | None:
-    """The edges that a result of xmap kept; None where it holds the whole map."""
-    if store.keep is None:
-        return None
-    from ..crossmap.results import edges_of_store
+def result_in(store: XmapStore) -> Any:
+    """The map of a result of xmap, or the edges that it kept."""
+    from ..crossmap.xmap import result_of_store
 
-    return edges_of_store(store, store.dimensions(), store.manifest.provenance())
+    return result_of_store(store, store.dimensions(), store.manifest.provenance())
 
 
 def open_result(path: Path, *, partial: bool) -> XmapStore:

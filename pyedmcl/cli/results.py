@@ -10,7 +10,7 @@ import typer
 
 from . import options
 from .maps import print_edges
-from .options import draw, kept_edges, open_result, other_result, parse_clusters, parse_columns, write
+from .options import draw, open_result, other_result, parse_clusters, parse_columns, result_in, write
 from .output import SHOW, Talk, check_place
 
 if TYPE_CHECKING:
@@ -52,32 +52,19 @@ def plot(
     from ..plot.figure import check_format
 
     check_format(output)
+    asked: dict[str, Any] = {"network": network, "title": title, "dpi": dpi, "cluster": cluster}
+    asked["options"] = {"top": top, "layout": layout, "clusters": parse_clusters(clusters)}
     other = other_result(result)
     if other is not None:
-        kind = draw(
-            other, output, network=network, title=title, dpi=dpi, cluster=cluster,
-            options={"top": top, "layout": layout, "clusters": parse_clusters(clusters)},
-        )  # fmt: skip
+        kind = draw(other, output, **asked)
         talk.summary(f"{output}: {'network' if network else 'picture'} of a {kind}")
         talk.document({"output": str(output), "kind": kind})
         return
     store = open_result(result, partial=partial)
-    kept = kept_edges(store)
     from ..launch.progress import reporting_to
-    from ..plot import heat_map
-    from ..plot.pairs import causal_network
 
-    placed: dict[str, Any] = {"layout": layout, "clusters": parse_clusters(clusters)}
-    shown: dict[str, Any] = {"targets": store.targets, "title": title, "dpi": dpi}
     with talk.progress("drawing") as report, reporting_to(report):
-        if kept is not None and network:
-            kept.plot_network(output, top=top, title=title, dpi=dpi, **placed)
-        elif kept is not None:
-            kept.plot(output, title=title, dpi=dpi)
-        elif network:
-            causal_network(store.rho, store.names, output, top=top, **shown, **placed)
-        else:
-            heat_map(store.rho, store.names, output, cluster=cluster, **shown)
+        draw(result_in(store), output, **asked)
     talk.summary(f"{output}: {'network' if network else 'map'} of {len(store.names):,} series")
     talk.document({"output": str(output), "n_series": len(store.names), "complete": store.complete})
 
@@ -126,7 +113,8 @@ def export(
     from ..results.edges import GRAPHS, graph_of_edges, strongest_edges, write_edges, write_networkx
     from ..results.tables import write_matrix
 
-    kept = kept_edges(store)
+    held = result_in(store)
+    kept = None if store.keep is None else held
     target = None if output is None else str(output)
     if edges:
         if kept is None:
@@ -155,7 +143,11 @@ def export(
         return
     attributes = store.manifest.attributes()["pyedmcl"]
     with talk.progress("writing") as report, reporting_to(report):
-        write_matrix(output, store.rho, store.names, store.E, attrs=attributes, targets=store.targets)
+        if output.suffix.lower() == ".nc" and any(held.grids):
+            held.write_netcdf(output)
+        else:
+            places = held.grids[0] if store.targets is not None else None
+            write_matrix(output, store.rho, store.names, store.E, attributes, store.targets, places)
     talk.summary(f"{output}: {store.shape[0]:,} x {store.shape[1]:,} map")
     talk.document({"output": target, "n_series": len(store.names), "complete": store.complete})
 

@@ -514,7 +514,8 @@ def refuse_another(path: Path, stored: Mapping[str, Any], identity: Mapping[str,
             "data differ" if name == "data" else f"{name} = {stored.get(name)} there, {identity[name]} asked for"
             for name in names
         )
-        raise StoreMismatchError(f"{argument}={str(path)!r} belongs to another run ({shown}); name another one")
+        anew = ", or start again with resume=False, which removes what is there" if argument == "out" else ""
+        raise StoreMismatchError(f"{argument}={str(path)!r} belongs to another run ({shown}); name another one{anew}")
 
 
 def _foreign(folder: Path, why: str, argument: str) -> StoreForeignError:

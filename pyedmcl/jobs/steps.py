@@ -15,12 +15,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import StoreMismatchError
-from . import durable
+from . import durable, layout
 from .blocks import Block, BlockResult, Problem, Record, cut
 from .claims import Member, require_alone
-from .records import DamagedError, as_searched, digest_of_identity, is_ours, mark, read_identity
+from .records import (
+    IDENTITY,
+    DamagedError,
+    as_searched,
+    digest_of_identity,
+    identity_file,
+    is_ours,
+    mark,
+    read_identity,
+)
 from .runner import Runner, Sink
-from .sharing import END, PartsSink, blocks_in, end_of, entries_in, found, packed
+from .sharing import END, PartsSink, blocks_in, end_of, entries_in, found, is_part, packed
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -36,7 +45,7 @@ _SEED_BITS = 63
 @contextlib.contextmanager
 def seeded_folder(
     path: Path, begin: float | None, device: str, seed: int | None, identity: Callable[[int], Mapping[str, str]],
-    blocks: int = 1,
+    blocks: int = 1, *, resume: bool = True,
 ) -> Iterator[tuple[Member, int]]:  # fmt: skip
     """A folder for this process alone (``begin`` None) or as one of several, and the seed.
 
@@ -54,7 +63,13 @@ def seeded_folder(
         Of a seed: what decides the answer, each as text, "seed" among them; the name "data" stands for their digest.
     blocks : int
         Into how many the work is cut, for a folder that is new.
+    resume : bool
+        False removes what a run has left there.
     """
+    if not resume and _cleared(path):
+        seed = secrets.randbits(_SEED_BITS) if seed is None else seed
+        with durable.explained(f"{path} cannot be written", ", then run the same command again"):
+            durable.write_file(path / IDENTITY, identity_file(blocks, identity(seed)))
     # Before anything is touched. An empty folder is nobody's, and has no seed.
     decided = _stored_seed(path) if seed is None else seed
     try:
@@ -71,6 +86,20 @@ def seeded_folder(
             decided = int(member.decide("seed", secrets.randbits(_SEED_BITS)))
         mark(path, blocks, identity(decided), "out")
         yield member, decided
+
+
+def _cleared(path: Path) -> bool:
+    """Remove the parts that a run has kept in its folder, and no files of others; False where there was no run."""
+    try:
+        if read_identity(path) is None:
+            return False
+    except (DamagedError, OSError):  # a folder of others, which is refused later
+        return False
+    require_alone(path)
+    for step in steps_of(path):
+        layout.remove_folder(step, lambda name: name == IDENTITY or is_part(name))
+    durable.remove_from(path, is_part)
+    return True
 
 
 def _stored_seed(path: Path) -> int | None:
@@ -114,15 +143,16 @@ class Kept:
 
 @contextlib.contextmanager
 def kept_in(
-    folder: Path, begin: float | None, device: str, seed: int | None, identity: Callable[[int], Mapping[str, str]]
-) -> Iterator[Kept]:
+    folder: Path, begin: float | None, device: str, seed: int | None, identity: Callable[[int], Mapping[str, str]],
+    *, resume: bool = True,
+) -> Iterator[Kept]:  # fmt: skip
     """A folder of kept steps; parameters and errors as for :func:`seeded_folder`."""
     blocks = 1 if begin is None else _PIECES
 
     def named(seed: int) -> dict[str, str]:
         return {**identity(seed), **STEPS}
 
-    with seeded_folder(folder, begin, device, seed, named, blocks) as (member, decided):
+    with seeded_folder(folder, begin, device, seed, named, blocks, resume=resume) as (member, decided):
         stored = read_identity(folder)
         pieces = blocks if stored is None else stored[0]  # as who began has cut
         yield Kept(folder, member, begin or 0.0, decided, pieces, digest_of_identity(named(decided)))

@@ -77,6 +77,7 @@ def causal_network(
     regular: str | None = None,
     draw: str = "rows",
     out: str | os.PathLike[str] | None = None,
+    resume: bool = True,
     join: bool = False,
     part: str | None = None,
     progress: Progress | None = None,
@@ -181,6 +182,8 @@ def causal_network(
         Folder in which every finished part of every test is kept, and at last the result, which
         :func:`pyedmcl.open_result` opens. The same call continues there, whatever ended it; one
         with other data or arguments is refused. Without ``seed``, that of the folder is taken.
+    resume : bool
+        False starts ``out`` afresh.
     join : bool
         Several processes, on any machines that share the folder ``out``, compute one result: each takes blocks that
         nobody has taken, also those of who was lost, and returns when all is done. See ``docs/scale.md``.
@@ -252,7 +255,7 @@ def causal_network(
     (4, 4)
     """
     where = None if out is None else Path(out)
-    begin = begin_of(join, part, where, "out")
+    begin = begin_of(join, part, where, "out", resume=resume)
     number = None if seed is None and where is not None else arguments.stream(seed)
     legs = Legs(
         surrogate, arguments.surrogates(n),
@@ -288,7 +291,7 @@ def causal_network(
     def identity(own: int) -> dict[str, str]:
         return _identity(lagged_problem, replace(legs, seed=own), lib_sizes, series)
 
-    with kept_in(where, begin, runner.infos[0].name, number, identity) as kept:
+    with kept_in(where, begin, runner.infos[0].name, number, identity, resume=resume) as kept:
         legs = replace(legs, seed=arguments.stream(kept.seed))
         keeping = KeepingRunner(runner, kept)
         network = _of(fields, legs, seasons, layout, keeping, lib_sizes, memory)

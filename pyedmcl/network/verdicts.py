@@ -236,6 +236,10 @@ def statement(network: CausalNetwork, cause: int, effect: int) -> str:
     return " ".join(part for part in parts if part)
 
 
+#: What the statement on a link begins with, where a driver that is not in the table is likely.
+IN_DOUBT = "A driver of both that is not in the table would look like this, too."
+
+
 def opening(network: CausalNetwork, cause: int, effect: int) -> str:
     """The first words of :func:`statement`: the verdict, without its numbers."""
     x, y = network.names[cause], network.names[effect]
@@ -253,7 +257,7 @@ def opening(network: CausalNetwork, cause: int, effect: int) -> str:
     if f"beside:{via}" in network.codes[effect, cause]:
         said = f"There is evidence that {x} drives {y}, also where {via} is known."
     if verdict in (DIRECT, LINK) and (network.hidden_driver or network.verdict[cause, effect] in (DIRECT, LINK)):
-        said = f"A driver of both that is not in the table would look like this, too. {said}"
+        said = f"{IN_DOUBT} {said}"
     return said
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..convergence.results import PAIR_COLUMNS
 from ..errors import InputError, shown
-from ..network.verdicts import COLUMNS, DIRECT, LINK, MEANINGS, opening, statement
+from ..network.verdicts import COLUMNS, DIRECT, IN_DOUBT, LINK, MEANINGS, opening, statement
 from ..plot.pairs import block_maxima, block_means, likeness_order
 from ..plot.recurrence import darkest
 from ..recurrence.measures import SHORT_NAMES
@@ -567,11 +567,14 @@ def of_network(result: Any, wishes: Wishes) -> Section:
 def _told(result: Any, cause: int, effect: int) -> tuple[str, str]:
     """Who drives whom and how sure that is, and all other sentences of the pair."""
     verdict, whole = opening(result, cause, effect), statement(result, cause, effect)
+    rest = whole.removeprefix(verdict).strip()
+    if result.hidden_driver and verdict.startswith(IN_DOUBT):  # the first line says it of all links
+        verdict, rest = verdict.removeprefix(IN_DOUBT).strip(), f"{IN_DOUBT} {rest}"
     named = {"rho": result.skill, "q": result.q_value, "lag": result.lag}
     numbers = [f"{name} = {table[effect, cause]:.2g}" for name, table in named.items()
                if table is not None and np.isfinite(table[effect, cause])]  # fmt: skip
     said = f"{verdict.removesuffix('.')} ({', '.join(numbers)})." if numbers else verdict
-    return said, whole.removeprefix(verdict).strip()
+    return said, rest
 
 
 def _lags(result: Any, rows: list[tuple[Any, ...]], wishes: Wishes) -> tuple[Curves, ...]:

@@ -17,6 +17,7 @@ from ..atomic_files import output_path, writing
 from ..errors import InputError, need
 from ..launch.progress import report_progress
 from ..series.arrays import Array
+from ..series.fields import Grid
 from .result import COMMON
 
 # Text in the cells of tables, so that a spreadsheet takes a name for a name.
@@ -98,7 +99,8 @@ _CHUNK_LIMIT = 256 << 20  # a stored chunk up to this size is read whole rather 
 
 
 def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E: Any,
-                 attrs: Mapping[str, Any] | None = None, targets: Sequence[str] | None = None) -> None:
+                 attrs: Mapping[str, Any] | None = None, targets: Sequence[str] | None = None,
+                 places: Grid | None = None) -> None:
     """Write a map, block of rows after block of rows; the suffix chooses the format.
 
     ``.csv`` and ``.tsv``: a header of targets, the library first in each row, shortest digits that restore the
@@ -123,6 +125,8 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
         are stored as JSON.
     targets : sequence of str, optional
         Names of the targets, where these are not the N series.
+    places : Grid, optional
+        Where libraries lie, of a field: columns of text and of Parquet after "library", such as lat and lon.
 
     Raises
     ------
@@ -149,7 +153,7 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
     """
     path = output_path(path, tuple(_WRITERS), "a map")
     rho, libraries, columns, dims = checked_map(rho, names, E, targets)
-    ends = Ends(libraries, columns, targets is None)
+    ends = Ends(libraries, columns, targets is None, {} if places is None else places.columns())
     with writing(path, "the map") as draft:
         _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), rho, ends, dims, attrs or {})
 
@@ -160,6 +164,8 @@ class Ends(NamedTuple):
     libraries: Sequence[str]
     targets: Sequence[str]
     alike: bool
+    # Coordinates of libraries that lie in a field.
+    places: Mapping[str, Array] = {}
 
     def members(self) -> dict[str, Sequence[str]]:
         """What files that have a place for it hold of names."""
@@ -178,12 +184,14 @@ def _write_text(draft: File, suffix: str, rho: Any, names: Ends, dims: Array, at
     separator = "\t" if suffix == ".tsv" else ","
     cells_of_names = [text_cell(name) for name in names.libraries]
     with text_of(draft) as handle:
-        header = ["library", *map(text_cell, names.targets)]
+        header = ["library", *map(text_cell, [*names.places, *names.targets])]
+        places = [values.astype(np.str_).tolist() for values in names.places.values()]
         row_writer(handle, separator).writerow(header)
         for start, block in row_blocks(rho):
             for i, row in enumerate(block):
                 cells = separator.join(row.astype(np.str_).tolist()).replace("nan", "NaN")
-                row_writer(handle, separator, separator).writerow([cells_of_names[start + i]])
+                before = [cells_of_names[start + i], *(values[start + i] for values in places)]
+                row_writer(handle, separator, separator).writerow(before)
                 handle.write(cells + "\n")
 
 
@@ -235,10 +243,14 @@ def _write_parquet(draft: File, suffix: str, rho: Any, names: Ends, dims: Array,
             "entries in its directory, which readers hold in memory: write .npy, .npz, .h5 or .csv, or a list of edges"
         )
     kind = pyarrow.from_numpy_dtype(_dtype(rho))
-    schema = pyarrow.schema([("library", pyarrow.string()), *((name, kind) for name in columns)], {"pyedmcl": note})
+    places = {name: pyarrow.array(values) for name, values in names.places.items()}
+    heads = [("library", pyarrow.string()), *((name, values.type) for name, values in places.items())]
+    schema = pyarrow.schema([*heads, *((name, kind) for name in columns)], {"pyedmcl": note})
     with parquet.ParquetWriter(draft, schema) as writer:
         for start, block in row_blocks(rho):
-            held = [names.libraries[start:start + len(block)], *np.ascontiguousarray(block.T)]
+            rows = slice(start, start + len(block))
+            sides = [names.libraries[rows], *(values[rows] for values in places.values())]
+            held = [*sides, *np.ascontiguousarray(block.T)]
             writer.write_table(pyarrow.table([pyarrow.array(column) for column in held], schema=schema))
 
 

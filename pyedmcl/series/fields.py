@@ -35,13 +35,14 @@ class Grid:
     @property
     def names(self) -> tuple[str, ...]:
         """A name for each series, such as "lat=47.5 lon=8.0"."""
-        labels = [self.coords[dim].tolist() if dim in self.coords else range(n)
-                  for dim, n in zip(self.dims, self.shape, strict=True)]  # fmt: skip
-        places = np.unravel_index(self.cells, self.shape)
-        return tuple(
-            " ".join(f"{dim}={label[place]}" for dim, label, place in zip(self.dims, labels, at, strict=True))
-            for at in zip(*(place.tolist() for place in places), strict=True)
-        )
+        rows = zip(*(values.tolist() for values in self.columns().values()), strict=True)
+        return tuple(" ".join(f"{dim}={label}" for dim, label in zip(self.dims, row, strict=True)) for row in rows)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The coordinates of each series, by dimension; positions where there are none."""
+        at = np.unravel_index(self.cells, self.shape)
+        return {dim: np.asarray(self.coords[dim])[place] if dim in self.coords else place
+                for dim, place in zip(self.dims, at, strict=True)}  # fmt: skip
 
     def described(self) -> dict[str, Any]:
         """As plain data, for :meth:`from_described`: cells as ranges (first, number), since most follow each other."""

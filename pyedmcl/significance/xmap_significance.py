@@ -129,8 +129,9 @@ class SurrogateFolder:
 
 @contextlib.contextmanager
 def folder_for(
-    path: Path, begin: float | None, device: str, asked: dict[str, Any], seed: int | None, data: str
-) -> Iterator[SurrogateFolder]:
+    path: Path, begin: float | None, device: str, asked: dict[str, Any], seed: int | None, data: str,
+    *, resume: bool = True,
+) -> Iterator[SurrogateFolder]:  # fmt: skip
     """The folder of some tests, for this process alone (``begin`` None) or as one of several.
 
     Parameters
@@ -152,7 +153,7 @@ def folder_for(
         named = {**asked, "seed": seed, "version of pyedmcl": __version__}
         return {"data": data, **{name: json.dumps(value, default=int) for name, value in named.items()}}
 
-    with seeded_folder(path, begin, device, seed, identity) as (member, stored_seed):
+    with seeded_folder(path, begin, device, seed, identity, resume=resume) as (member, stored_seed):
         of = digest_of_identity(identity(stored_seed))
         yield SurrogateFolder(path, member, begin or 0.0, arguments.stream(stored_seed), of)
 
@@ -569,6 +570,7 @@ def xmap_significance(
     regular: str | None = None,
     windows: tuple[int, int] | None = None,
     out: str | os.PathLike[str] | None = None,
+    resume: bool = True,
     join: bool = False,
     part: str | None = None,
     progress: Progress | None = None,
@@ -636,6 +638,8 @@ def xmap_significance(
         A folder that keeps what is finished, and at last the result, which :func:`pyedmcl.open_result` opens. The same
         call continues after an interruption, with the seed of the first, and gives the result again once it is
         complete.
+    resume : bool
+        False starts ``out`` afresh.
     join : bool
         Several processes, on any machines that share the folder ``out``, compute one result: each takes blocks that
         nobody has taken, also those of who was lost, and returns when all is done. See ``docs/scale.md``.
@@ -697,7 +701,7 @@ def xmap_significance(
     (4, 4)
     """
     count = arguments.surrogates(n)
-    begin = begin_of(join, part, out, "out")
+    begin = begin_of(join, part, out, "out", resume=resume)
     if windows is not None:
         check_windows(
             windows, keep=None, out=out, groups=groups, lib_range=None, pred_range=None, predictions=False
@@ -727,7 +731,8 @@ def xmap_significance(
             stored_arguments = {**problem.arguments(), **rounds, "surrogate": surrogate, "period": period,
                      "recurrence": recurrence}  # fmt: skip
             folder = stack.enter_context(folder_for(
-                Path(out), begin, runner.infos[0].name, stored_arguments, number, series.digest()
+                Path(out), begin, runner.infos[0].name, stored_arguments, number, series.digest(),
+                resume=resume,
             ))  # fmt: skip
             problem = replace(problem, seed=folder.seed)
         record, dims, table = surrogate_tests(problem, runner, rate=rate, budget=0 if count else budget, folder=folder)

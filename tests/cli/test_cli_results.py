@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+from cli_helpers import inside
 from typer.testing import CliRunner
 
 import pyedmcl
@@ -228,3 +229,27 @@ def test_a_folder_without_its_result_says_so(run, one_device):
     assert "holds parts of a run, and no result" in run("plot", "out", "-o", "out.png", code=3).stderr
     pyedmcl.xmap_significance(VALUES, **call)
     np.testing.assert_array_equal(pyedmcl.open_result("out").q_value, first.q_value)
+
+
+def test_a_field_keeps_its_places(tmp_path, one_device):
+    """In NetCDF as dimensions, in tables as columns, and in the picture as axes."""
+    pandas, xarray = (pytest.importorskip(name, reason=f"{name} is not installed") for name in ("pandas", "xarray"))
+    for name in ("h5netcdf", "matplotlib"):
+        pytest.importorskip(name, reason=f"{name} is not installed; pip install 'pyedmcl[io,plot]' brings it")
+    values = coupled_maps(n_series=7, n_steps=120).values
+    lat, lon = [-20.0, 20.0], [140.0, 150.0, 160.0]
+    field = xarray.DataArray(
+        values[:, :6].reshape(-1, 2, 3), dims=("time", "lat", "lon"), coords={"lat": lat, "lon": lon}
+    )
+    found = pyedmcl.xmap(field, E=2, targets=values[:, 6], device=one_device, out=tmp_path / "map.zarr")
+    for name in ("map.csv", "map.nc", "map.png"):
+        done = inside("plot" if name == "map.png" else "export", tmp_path / "map.zarr", "-o", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+    table = pandas.read_csv(tmp_path / "map.csv")
+    assert list(table)[:3] == ["library", "lat", "lon"]
+    assert table["lat"].tolist() == np.repeat(lat, 3).tolist() and table["lon"].tolist() == lon * 2
+    np.testing.assert_allclose(table.iloc[:, 3], np.asarray(found.rho)[:, 0], rtol=1e-6)
+    with xarray.open_dataset(tmp_path / "map.nc", engine="h5netcdf") as stored:
+        assert stored["rho"].dims == ("lat", "lon", "target")
+        np.testing.assert_allclose(stored["rho"].values.ravel(), table.iloc[:, 3], rtol=1e-6)
+        assert "provenance" in stored["rho"].attrs and stored["rho"].attrs["long_name"]

@@ -147,3 +147,32 @@ def test_a_size_that_is_no_number_is_refused_by_name(tmp_path, one_device):
     values = np.random.default_rng(0).random((60, 3))
     with pytest.raises(InputError, match=r"^lib_sizes=nan: an integer is needed"):
         pyedmcl.causal_network(values, E=1, lib_sizes=np.nan, out=tmp_path / "n", device=one_device)
+
+
+def test_more_rows_start_anew_where_that_is_asked_for(data, one_device, tmp_path):
+    """A table that has grown is refused with the way out; what others keep in the folder stays."""
+    out = tmp_path / "out"
+    pyedmcl.causal_network(data[:-20], out=out, device=one_device, **CALL)
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(StoreMismatchError, match=r"data differ.*start again with resume=False"):
+        pyedmcl.causal_network(data, out=out, device=one_device, **CALL)
+    found = pyedmcl.causal_network(data, out=out, resume=False, seed=2, device=one_device, **CALL)
+    same(found, pyedmcl.causal_network(data, seed=2, device=one_device, **CALL))
+    same(pyedmcl.open_result(out), found)
+    assert (out / "notes.txt").read_text() == "mine"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "parts.json").write_text("mine, too")
+    with pytest.raises(StoreForeignError):
+        pyedmcl.causal_network(data, out=other, resume=False, device=one_device, **CALL)
+    assert (other / "parts.json").read_text() == "mine, too"
+
+
+def test_the_command_starts_anew(data, one_device, tmp_path):
+    words = ["network", tmp_path / "in.csv", "-o", tmp_path / "net", "--E", 2, "--lags=-1:0", "--n", 3, "--no-partial",
+             "--no-convergence", "--device", one_device]  # fmt: skip
+    for rows, more, fits in ((300, [], True), (400, [], False), (400, ["--no-resume"], True)):
+        np.savetxt(tmp_path / "in.csv", data[:rows], delimiter=",", header="a,b,c", comments="")
+        done = inside(*words, *more)
+        assert (done.returncode == 0) is fits, done.stderr
+        assert fits or "--no-resume" in done.stderr

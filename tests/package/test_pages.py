@@ -85,6 +85,16 @@ def test_functions_and_commands_of_a_table_exist(name):
     assert commands <= set(typer.main.get_command(app).commands)
 
 
+def test_a_recipe_is_found_from_the_home_page_and_short():
+    page = PAGES["docs/recipes.md"]
+    assert "](recipes.md)" in PAGES["docs/index.md"]
+    assert page.count("\n## ") >= 7
+    for recipe in page.split("\n## ")[1:]:
+        assert any(language in RUN for language, _, _ in blocks(recipe)), recipe
+        lines = [line for _, code, _ in blocks(recipe) for line in code.splitlines() if line.strip()]
+        assert len(lines) <= 10 and max(map(len, lines)) <= 80, recipe
+
+
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
     """The files that readers have: a table, a field, recordings of several subjects, somebody's tuned parameters."""

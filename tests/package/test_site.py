@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -106,6 +107,22 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_a_network(site):
     assert "api/maps.html#pyedmcl.xmap" in pages[site / "python.html"].links
 
 
+def test_each_notebook_can_be_taken_along(site):
+    """As a file for Jupyter that holds all of its cells, and by links to Colab and Binder that name this repository."""
+    jupytext = pytest.importorskip("jupytext", reason="jupytext is not installed; the extra docs brings it")
+    notebooks = sorted((ROOT / "docs" / "notebooks").glob("[0-9]_*.py"))
+    assert len(notebooks) > 6
+    for path in notebooks:
+        links = read_links(site / "notebooks" / f"{path.stem}.html").links
+        assert f"{path.stem}.ipynb" in links
+        for host in ("colab.research.google.com", "mybinder.org"):
+            (url,) = (link for link in links if urlsplit(link).netloc == host)
+            assert "/pyedmcl/pyedmcl/" in url and url.endswith(f"notebooks/{path.stem}.ipynb")
+        written, own = jupytext.read(site / "notebooks" / f"{path.stem}.ipynb"), jupytext.read(path)
+        held, expected = ([cell.source for cell in one.cells] for one in (written, own))
+        assert held.pop(1).startswith("%pip install") and held == expected
+
+
 def test_no_markdown_is_left(site):
     paragraph = re.compile(r"<p>(?:(?!</p>).)*</p>", re.DOTALL)
     for path in pages_of(site):
@@ -175,6 +192,15 @@ def test_the_search_finds(site, tmp_path):
         found = "[...document.querySelectorAll('#search-results li a')].map(link => link.getAttribute('href'))"
         page.until(f"{found}.includes('recurrence.html')")
         assert not page.errors
+
+
+def test_pictures_are_no_older_than_the_code_that_draws_them():
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed; matplotlib brings it")
+    program = runpy.run_path(str(ROOT / "docs" / "make_pictures.py"))
+    pictures = program["pictures"]()
+    assert len(pictures) > 20
+    old = [path.name for path in pictures if image.open(path).info.get("code") != program["digest"](path)]
+    assert not old, f"run python docs/make_pictures.py, and look at {old}"
 
 
 def test_no_page_is_heavy(site):

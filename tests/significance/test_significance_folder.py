@@ -82,6 +82,23 @@ def test_who_writes_its_result_is_not_cleared_up_behind(values, one_device, tmp_
     assert sorted(path.name for path in out.iterdir()) == ["part-0-1.npz", "parts.json", "significance.edm"]
 
 
+def test_more_rows_start_anew_where_that_is_asked_for(values, one_device, tmp_path, small_blocks):
+    """Also over what an interrupted run has left."""
+    call = {"E": 2, "n": 19, "seed": 1, "device": one_device}
+
+    def stop(done, total, unit):
+        if done >= 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        pyedmcl.xmap_significance(values[:-20], out=tmp_path / "out", progress=stop, **call)
+    with pytest.raises(StoreMismatchError, match="resume=False"):
+        pyedmcl.xmap_significance(values, out=tmp_path / "out", **call)
+    found = pyedmcl.xmap_significance(values, out=tmp_path / "out", resume=False, **call)
+    same(found, pyedmcl.xmap_significance(values, **call))
+    same(found, pyedmcl.open_result(tmp_path / "out"))
+
+
 def test_an_interrupted_call_goes_on(values, one_device, tmp_path, small_blocks):
     call = {"E": 2, "n": 19, "device": one_device, "out": tmp_path / "out"}
     told = []
