@@ -39,6 +39,26 @@ def roessler(rng: np.random.Generator, n: int, rows: int, dt: float = 0.2, parts
     return out
 
 
+def oscillation(rng: np.random.Generator, n: int, rows: int) -> np.ndarray:
+    """An autoregression of two lags with a wandering rhythm of 12 rows."""
+    out, pole = np.zeros((n, rows + 200)), 0.93
+    for t in range(2, rows + 200):
+        lagged = 2 * pole * np.cos(2 * np.pi / 12) * out[:, t - 1] - pole**2 * out[:, t - 2]
+        out[:, t] = lagged + rng.standard_normal(n)
+    out /= out.std()
+    return out[:, 200:]
+
+
+def maps(rng: np.random.Generator, n: int, rows: int) -> np.ndarray:
+    """Logistic maps (r = 3.8) with 10 % noise of observation."""
+    x, out = rng.uniform(0.2, 0.8, n), np.empty((n, rows))
+    for t in range(-100, rows):
+        x = 3.8 * x * (1 - x)
+        if t >= 0:
+            out[:, t] = x
+    return (out - out.mean()) / out.std() + 0.1 * rng.standard_normal((n, rows))
+
+
 def of_lines(rng: np.random.Generator, lines: np.ndarray, least: int) -> tuple[float, float]:
     """The band of a share of points on long lines, from lines that are drawn anew."""
     lengths = np.flatnonzero(lines)
@@ -61,6 +81,9 @@ def main() -> None:
         "autoregressive against one that shares a part, 2,000 rows": (noise, beside, of_noise),
         "Roessler, 2,000 rows": (flow[:, :2000], None, of_flow), "Roessler, 5,000 rows": (flow, None, of_flow),
         "Roessler, 5,000 rows, radius 3": (flow, None, of_flow | {"radius": 3.0}),
+        # The bands were chosen on those above, not on these.
+        "oscillation of 12 rows, 2,000 rows": (oscillation(rng, n, 2000), None, of_noise | {"m": 3, "tau": 3}),
+        "logistic maps with noise, 1,000 rows": (maps(rng, n, 1000), None, of_noise | {"radius": 0.3}),
     }  # fmt: skip
     for name, (repetitions, others, options) in systems.items():
         # A window is a series of its own: all repetitions have their bands in one call.
