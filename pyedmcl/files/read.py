@@ -61,7 +61,7 @@ def read_series(
     missing: str | float | Sequence[str | float] = (), decimal: str | None = None, thousands: str | None = None,
     header: int | bool | None = None, time_format: str | None = None,
     names: Sequence[str] | str | os.PathLike[str] | None = None, transpose: bool = False,
-    standardize: bool = False,
+    standardize: bool = False, categories: bool = False,
 ) -> Series:  # fmt: skip
     """Read series from a file, or from an object that holds them, with time along the rows.
 
@@ -98,6 +98,9 @@ def read_series(
         Each row is a series.
     standardize : bool
         Give each series in units of its standard deviation, around 0, as series that are one state together need.
+    categories : bool
+        Columns of words are categories, which functions of recurrence compare as equal or not. Among columns of numbers
+        they are left out unless ``columns`` names them.
 
     Returns
     -------
@@ -137,7 +140,7 @@ def read_series(
     """
     options = reading_options(
         skip_rows=skip_rows, comment=comment, missing=missing, decimal=decimal, thousands=thousands, header=header,
-        time_format=time_format, names=names, transpose=transpose, standardize=standardize,
+        time_format=time_format, names=names, transpose=transpose, standardize=standardize, categories=categories,
     )  # fmt: skip
     if dataset is not None and not isinstance(dataset, str):
         raise InputError(f"dataset={shown(dataset)}: the name of an array in the file is needed")
