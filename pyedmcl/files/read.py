@@ -229,7 +229,10 @@ def _transposed(table: Table, what: str) -> Table:
     cells = [column if isinstance(column, Cells) else cells_of(np.asarray(column, object)) for column in columns]
     texts = [None if own is None else own.listed() for own in cells]
     words = texts and texts[0] is not None and any(cell and plain_number(cell) is None for cell in texts[0])
-    first = 1 if words or 0 in table.nameless else 0
+    again = next((row[0] for row in zip(*filter(None, texts), strict=True) if words and row[0] in row[1:]), None)
+    first = 1 if (words and again is None) or 0 in table.nameless else 0
+    if len(texts) == first:
+        raise InputError(f"{what}: transpose: there are names, but no columns of data; leave it out")
     body = np.array([["" if cell is None else cell for cell in own or ()] for own in texts[first:]], object)
     labels = [str(cell) for cell in texts[0] or ()] if first else None
     head = None if table.headless else np.array([str(label) for label in table.labels[first:]], object)
@@ -238,6 +241,8 @@ def _transposed(table: Table, what: str) -> Table:
     return replace(
         table, labels=made_labels, n_steps=len(body), column=lambda i: rows[i], time=head, headless=labels is None,
         nameless=frozenset(), where=lambda row: f"column {row}", units=None,
+        inferred=(*table.inferred, f"{what}: the first cell of each row is data, as {again!r} occurs again in its row")
+        if again is not None else table.inferred,
     )  # fmt: skip
 
 

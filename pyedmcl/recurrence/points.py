@@ -39,6 +39,8 @@ def coded(
     if codes:
         scaled = {"normalize": (normalize, None), "radius_unit": (radius_unit, "data")}
         said = next((f"{name}={shown(value)}" for name, (value, none) in scaled.items() if value != none), "")
+        if threshold == "corridor":
+            raise InputError("threshold='corridor': words are equal or not; give threshold='fixed' and radius=0.5")
         if said or metric_named(metric).prepare is not None:
             raise InputError(
                 f"{said or f'metric={shown(metric)}'}: words are equal or not, and have no "

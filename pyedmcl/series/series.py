@@ -492,7 +492,10 @@ def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice, optio
         )
     compares = options.categories or (takes("radius") and takes("threshold"))  # a function of recurrence
     if compares and cells is not None and _all_words(cells):
-        return f"Words are given as one series, x=data[{name!r}], of which radius=0.5 finds equal ones; or {leave}"
+        if table.headless and len(table.labels) == 1:
+            return "Only numbers can be used here; rqa is one of the functions that take words"
+        own = "" if table.headless else f" such as data[{name!r}]"
+        return f"Words are given as single series{own}, of which radius=0.5 finds equal ones; or {leave}"
     if cells is None or _all_words(cells):
         return (
             f"Only numbers can be used: {leave}, or give each word that stands for a state a number, "
@@ -509,7 +512,9 @@ def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice, optio
             if (row < 3 if side == "above" else row > last)]  # fmt: skip
     lines = [(table.where(row).rpartition(" ")[2], side) for row, side in ends if table.of_text]
     line = "".join(f"; if line {n} stands {side} the table, say skip_rows='{n}:{n}'" for n, side in lines)
-    mixed = "; words that are compared do not begin like numbers: write such as c3 for 3" if compares else ""
+    mixed = "" if not compares else "; words that are compared do not begin like numbers: write such as c3 for 3" if (
+        options.categories
+    ) else "; if all are categories, give texts, as in list(map(str, x))"
     return f"If that stands for a missing value, say {missing}{line}{mixed}; else {leave}"
 
 

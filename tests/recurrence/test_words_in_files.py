@@ -163,6 +163,16 @@ def test_two_files_have_the_same_code_for_a_word(tmp_path, one_device):
     )
 
 
+def test_rows_of_words_turned_round(tmp_path):
+    series, _ = read(tmp_path, "first,dog,cat,dog\nsecond,a,b,a\n", header=False, transpose=True)
+    assert words_of(series, "first") == ["dog", "cat", "dog"] and words_of(series, "second") == ["a", "b", "a"]
+    series, told = read(tmp_path, "dog,cat,dog,the\na,b,a,b\n", header=False, transpose=True)
+    assert words_of(series, "x0") == ["dog", "cat", "dog", "the"] and words_of(series, "x1") == ["a", "b", "a", "b"]
+    assert "the first cell of each row is data, as 'dog' occurs again in its row" in told
+    with pytest.raises(InputError, match=r"transpose: there are names, but no columns of data"):
+        read(tmp_path, "once\nupon\na\n", header=False, transpose=True)
+
+
 def test_only_recurrence_takes_words(tmp_path):
     series, _ = read(tmp_path, lines(WORDS * 8))
     for call in (lambda: pyedmcl.simplex(series, E=2), lambda: pyedmcl.xmap(series, E=1),
@@ -178,8 +188,16 @@ def test_refusals_of_words_say_how_words_are_given():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"word": WORDS})
     for call in (pyedmcl.rqa, pyedmcl.recurrence_plot, pyedmcl.recurrence_network):
-        with pytest.raises(InputError, match=r"given as one series, x=data\['word'\], of which radius=0.5 finds equal"):
+        with pytest.raises(InputError, match=r"single series such as data\['word'\], of which radius=0.5 finds equal"):
             call(frame, radius=0.5)
+        with pytest.raises(InputError, match=r"Words are given as single series, of which"):
+            call(np.array([WORDS, OTHER]).T, radius=0.5)
+        with pytest.raises(InputError, match=r"if all are categories, give texts, as in list\(map\(str, x\)\)"):
+            call(["a", 1, "b", "a"], radius=0.5)
+        with pytest.raises(InputError, match=r"words are equal or not; give threshold='fixed' and radius=0.5"):
+            call(WORDS, radius=(0.5, 2), threshold="corridor")
+    with pytest.raises(InputError, match=r"Only numbers can be used here; rqa is one of the functions that take words"):
+        pyedmcl.rqa_significance(WORDS * 4, radius=0.5, n=19)
     with pytest.raises(InputError, match=r"words are given as a list of series, each a list of texts"):
         pyedmcl.rqa_batch(np.array([WORDS, OTHER]), radius=0.5)
 
