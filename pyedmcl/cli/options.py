@@ -18,7 +18,7 @@ import typer
 from ..errors import ClientError, GroupsWarning, InputError, PyedmclWarning, StoreForeignError, missing_extra
 from ..functions import FUNCTION_OF
 from ..parameters import Argument, names, options_of
-from .output import ask_for_traceback, printable, remark_on, running
+from .output import RECURRENCE, ask_for_traceback, printable, remark_on, running
 
 if TYPE_CHECKING:
     from ..jobs import XmapStore
@@ -276,7 +276,10 @@ def read(path: Path, columns: list[str] | None, time_column: str | None, dataset
     given = {} if context is None else {
         name: value for name in OPTIONS if (value := context.params.get(name)) not in (None, False)
     }  # fmt: skip
-    return read_series(path, columns=columns, time_column=time_column, dataset=dataset, **given)
+    categories = context is not None and context.info_name in RECURRENCE
+    return read_series(
+        path, columns=columns, time_column=time_column, dataset=dataset, categories=categories, **given
+    )
 
 
 def _say(series: Series, path: Path, said: dict[str, Any]) -> None:

@@ -682,6 +682,8 @@ def remark_on(series: Series) -> None:
     context = running()
     if context is None or context.info_name in _THEMSELVES or context.params.get("groups") is not None:
         return
+    if series.categories:  # what is said of numbers is not said of codes
+        return
     remarked = context.meta.setdefault(_TOLD, set())
     if context.params.get("quiet") or series.names in remarked:
         return

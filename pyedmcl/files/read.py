@@ -61,7 +61,7 @@ def read_series(
     missing: str | float | Sequence[str | float] = (), decimal: str | None = None, thousands: str | None = None,
     header: int | bool | None = None, time_format: str | None = None,
     names: Sequence[str] | str | os.PathLike[str] | None = None, transpose: bool = False,
-    standardize: bool = False,
+    standardize: bool = False, categories: bool = False,
 ) -> Series:  # fmt: skip
     """Read series from a file, or from an object that holds them, with time along the rows.
 
@@ -98,6 +98,9 @@ def read_series(
         Each row is a series.
     standardize : bool
         Give each series in units of its standard deviation, around 0, as series that are one state together need.
+    categories : bool
+        Columns of words are categories, which functions of recurrence compare as equal or not. Among columns of numbers
+        they are left out unless ``columns`` names them.
 
     Returns
     -------
@@ -137,7 +140,7 @@ def read_series(
     """
     options = reading_options(
         skip_rows=skip_rows, comment=comment, missing=missing, decimal=decimal, thousands=thousands, header=header,
-        time_format=time_format, names=names, transpose=transpose, standardize=standardize,
+        time_format=time_format, names=names, transpose=transpose, standardize=standardize, categories=categories,
     )  # fmt: skip
     if dataset is not None and not isinstance(dataset, str):
         raise InputError(f"dataset={shown(dataset)}: the name of an array in the file is needed")
@@ -226,7 +229,10 @@ def _transposed(table: Table, what: str) -> Table:
     cells = [column if isinstance(column, Cells) else cells_of(np.asarray(column, object)) for column in columns]
     texts = [None if own is None else own.listed() for own in cells]
     words = texts and texts[0] is not None and any(cell and plain_number(cell) is None for cell in texts[0])
-    first = 1 if words or 0 in table.nameless else 0
+    again = next((row[0] for row in zip(*filter(None, texts), strict=True) if words and row[0] in row[1:]), None)
+    first = 1 if (words and again is None) or 0 in table.nameless else 0
+    if len(texts) == first:
+        raise InputError(f"{what}: transpose: there are names, but no columns of data; leave it out")
     body = np.array([["" if cell is None else cell for cell in own or ()] for own in texts[first:]], object)
     labels = [str(cell) for cell in texts[0] or ()] if first else None
     head = None if table.headless else np.array([str(label) for label in table.labels[first:]], object)
@@ -235,6 +241,8 @@ def _transposed(table: Table, what: str) -> Table:
     return replace(
         table, labels=made_labels, n_steps=len(body), column=lambda i: rows[i], time=head, headless=labels is None,
         nameless=frozenset(), where=lambda row: f"column {row}", units=None,
+        inferred=(*table.inferred, f"{what}: the first cell of each row is data, as {again!r} occurs again in its row")
+        if again is not None else table.inferred,
     )  # fmt: skip
 
 

@@ -155,11 +155,16 @@ class _Rows:
             )
         first = cells[0].strip()
         if self._header is not None and first == self._header[0] and [c.strip() for c in cells[:width]] == self._header:
+            if width == 1 and not layout.numeric and self._options.header is None:
+                raise InputError(
+                    f"{self._what}: line {number} is {first!r} as the first one, which may name the column or be data. "
+                    "Say header=1 or header=False"
+                )
             return "header"
-        if not first or not is_text(first):
+        if not first or not is_text(first) or not layout.numeric:
             return "row"
         if width == 1:
-            return "below" if layout.numeric and _SENTENCE.search(first) else "row"
+            return "below" if _SENTENCE.search(first) else "row"
         others = [i for i, cell in enumerate(cells[1:width], 1) if cell.strip()]
         return "below" if all(i in layout.numeric and is_text(cells[i]) for i in others) else "row"
 

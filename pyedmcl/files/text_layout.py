@@ -353,12 +353,23 @@ def _find_header(
             raise InputError(f"{what}: header={options.header}: this line {there}; say which line holds the names")
         first = place + 1
         textual = _columns_of_numbers(rows, width)
-        while first < len(rows) - 1 and fits(rows[first], width) and _all_text(rows[first], textual):
+        while textual and first < len(rows) - 1 and fits(rows[first], width) and _all_text(rows[first], textual):
             first += 1
         _take_header(lines, rows, place, first, layout, what)
         return
     numeric = _columns_of_numbers(rows, width)
     if not numeric and fits(rows[0], width):
+        again = _word_again(rows)
+        if options.header is False or again:
+            if options.header is not False:
+                layout.inferred.append(f"{what}: line {lines[0][0]} is data, as {again!r} occurs again below it")
+            layout.first = lines[0][0]
+            return
+        if width == 1 and len(rows) > 1:
+            name = rows[0][0].strip()
+            layout.inferred.append(
+                f"{what}: line {lines[0][0]} ({name!r}) names the column; if it is data, say header=False"
+            )
         _take_header(lines, rows, 0, 1, layout, what)
         return
     top: list[int] = []  # lines above the first row that have as many cells as it
@@ -403,12 +414,26 @@ def _find_header(
     _take_header(lines, rows, place, first, layout, what)
 
 
+def _word_again(rows: Sequence[Sequence[str]]) -> str:
+    """A word of the first line of a table of words that its column has below, too; else empty. Names of several columns
+    may all stand there again."""
+    first, *later = ([cell.strip() for cell in row] for row in rows)
+    others = [row for row in later if len(row) == len(first) and (row != first or len(first) == 1)]
+    return next((cell for cell, *below in zip(first, *others, strict=True) if is_text(cell) and cell in below), "")
+
+
 def _columns_of_numbers(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Columns whose cells in the later half are numbers, dates or gaps."""
+    """Columns whose cells in the later half are numbers, dates or gaps, and not words and gaps alone."""
     later = [row for row in rows[len(rows) // 2 :] if fits(row, width)] if len(rows) > 3 else [
         row for row in rows[1:] or rows if fits(row, width)
     ]  # fmt: skip
-    return [i for i in range(width) if sum(map(is_text, (row[i] for row in later))) <= len(later) // 2]
+
+    def of_numbers(cells: Sequence[str]) -> bool:
+        texts = sum(map(is_text, cells))
+        gaps = sum(is_missing_cell(cell) or is_gap_word(cell) for cell in cells)
+        return texts <= len(cells) // 2 and not 0 < texts == len(cells) - gaps
+
+    return [i for i in range(width) if of_numbers([row[i] for row in later])]
 
 
 def _all_text(row: Sequence[str], numeric: Sequence[int]) -> bool:

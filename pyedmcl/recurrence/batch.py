@@ -154,7 +154,9 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
     try:
         values = numeric_column(given.reshape(-1)).reshape(given.shape)
     except NotNumericError as reason:
-        raise InputError(f"{what} {reason}. Only numbers can be used") from None
+        raise InputError(
+            f"{what} {reason}. Only numbers can be used; words are given as a list of series, each a list of texts"
+        ) from None
     shape = values.shape[:-1]
     if values.ndim == 2 and shape[0] > values.shape[-1] and not isinstance(data, Series):
         warn(
@@ -604,7 +606,7 @@ def rqa_batch(
     (8, (8,))
     """
     series, y = apart(series), apart(y)
-    series, y = coded(radius, threshold, series, y)
+    series, y = coded(radius, threshold, series, y, metric=metric, normalize=normalize, radius_unit=radius_unit)
     threshold = arguments.threshold_named(threshold)
     options = rqa.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

@@ -443,7 +443,7 @@ def recurrence_plot(
     >>> result.density.shape
     (100, 100)
     """
-    x, y = coded(radius, threshold, x, y)
+    x, y = coded(radius, threshold, x, y, metric=metric, normalize=normalize, radius_unit=radius_unit)
     threshold = arguments.threshold_named(threshold)
     options = rqa.options_of(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,

@@ -439,7 +439,7 @@ def recurrence_network(
     >>> result.degree.shape
     (492,)
     """
-    (x,) = coded(radius, threshold, x)
+    (x,) = coded(radius, threshold, x, metric=metric, normalize=normalize, radius_unit=radius_unit)
     threshold = arguments.threshold_named(threshold)
     options = rqa.options_of(
         convention="pyrqa" if strict else "crqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,

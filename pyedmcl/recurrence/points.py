@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from ..arguments import MOST_STEPS, several
 from ..errors import InputError, shown
 from ..series.scaling import exponent_of, largest
-from ..series.series import as_series, tell_scales, tell_state
+from ..series.series import Series, as_series, tell_scales, tell_state
 from .arguments import Metric, metric_named, normalized
 
 # Words, factors and other categories as codes, of which two are equal or at least 1 apart.
 
 
-def coded(radius: Any, threshold: Any, *series: Any) -> tuple[Any, ...]:
+def coded(
+    radius: Any, threshold: Any, *series: Any, metric: Any, normalize: Any, radius_unit: Any
+) -> tuple[Any, ...]:
     """Series of words as codes 0, 1, ..., the same word having the same code in all; others as they are.
 
     Lists and mappings of such series count, too. What is missing (None, NaN) is a gap.
@@ -29,9 +31,21 @@ def coded(radius: Any, threshold: Any, *series: Any) -> tuple[Any, ...]:
         Of words it must be below 1: they are equal or not.
     threshold : str
         What it holds; only "fixed" has a radius. Others are looked at where they are used.
+    metric, normalize, radius_unit
+        With words refused if they do not leave different codes at least 1 apart.
     """
     codes: dict[str, int] = {}
     made = tuple(_coded(one, codes) for one in series)
+    if codes:
+        scaled = {"normalize": (normalize, None), "radius_unit": (radius_unit, "data")}
+        said = next((f"{name}={shown(value)}" for name, (value, none) in scaled.items() if value != none), "")
+        if threshold == "corridor":
+            raise InputError("threshold='corridor': words are equal or not; give threshold='fixed' and radius=0.5")
+        if said or metric_named(metric).prepare is not None:
+            raise InputError(
+                f"{said or f'metric={shown(metric)}'}: words are equal or not, and have no "
+                f"{'scale' if said else 'direction'}; leave it out"
+            )
     fixed = isinstance(threshold, str) and threshold == "fixed"
     if codes and fixed and np.ndim(radius) <= 1 and np.size(radius) and not (np.asarray(radius) < 1).all():
         raise InputError(f"radius={shown(radius)}: words are equal or not; give radius=0.5, which finds equal ones")
@@ -39,19 +53,29 @@ def coded(radius: Any, threshold: Any, *series: Any) -> tuple[Any, ...]:
 
 
 def _coded(data: Any, codes: dict[str, int]) -> Any:
+    if isinstance(data, Series) and data.categories:
+        values = np.array(data.values)
+        for name, words in data.categories.items():
+            column = values[:, data.names.index(name)]
+            present = ~np.isnan(column)
+            places = [codes.setdefault(word, len(codes)) for word in words]
+            column[present] = np.array(places, values.dtype)[column[present].astype(int)]
+        return replace(data, values=values, categories=None)
     if isinstance(data, Mapping):
-        worded = any(_are_words(one) for one in data.values())
+        worded = any(map(_are_words, data.values()))
         return {name: _coded(one, codes) for name, one in data.items()} if worded else data
     if _are_words(data):
         numbers = (np.nan if _missing(word) else codes.setdefault(str(word), len(codes)) for word in data)
         return np.array(list(numbers), np.float64)
-    if isinstance(data, (list, tuple)) and any(_are_words(one) for one in data):
+    if isinstance(data, (list, tuple)) and any(map(_are_words, data)):
         return [_coded(one, codes) for one in data]
     return data
 
 
 def _are_words(data: Any) -> bool:
     """Whether a series (n,) holds texts that are no numbers."""
+    if isinstance(data, Series):
+        return bool(data.categories)
     kind = getattr(getattr(data, "dtype", None), "kind", "" if isinstance(data, Sequence) else "f")
     if isinstance(data, (str, bytes)) or kind not in ("", "O", "U", "T") or getattr(data, "ndim", 1) != 1:
         return False

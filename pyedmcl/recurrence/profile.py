@@ -21,6 +21,7 @@ from ..jobs.runner import public_function
 from ..launch.progress import report_progress
 from ..series.arrays import to_array
 from ..series.regular import require_same_times, windows_along
+from ..series.series import Series
 from .arguments import correlation_time, metric_named
 from .batch import RqaBatch, rqa_batch
 from .measures import LagProfile, profile_of
@@ -162,9 +163,12 @@ def lag_profile(
     if seed is not None:
         seed = integer("seed", seed, 0)
     for name, side in (("x", x), ("y", y)):
-        if not hasattr(side, "__len__"):
+        if not hasattr(side, "__len__") and not isinstance(side, Series):
             raise InputError(f"{name}={shown(side)}: a series, or a list of series, is needed")
-    x, y = coded(radius, threshold, x, y)
+    x, y = coded(radius, threshold, x, y, metric=metric, normalize=normalize, radius_unit=radius_unit)
+    if isinstance(x, Series) and isinstance(y, Series):
+        require_same_times(x=x, y=y)
+    x, y = (np.squeeze(side.values, 1) if isinstance(side, Series) and side.n_series == 1 else side for side in (x, y))
     single = not isinstance(x, (list, tuple, Mapping)) or np.ndim(next(iter(_items(x)), 0)) == 0
     if single:
         require_same_times(x=x, y=y)

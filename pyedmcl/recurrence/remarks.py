@@ -124,20 +124,31 @@ def tell_shares(
     """Warn of shares of recurrent cells below 0.1 % or above 50 %, main diagonals left out."""
     instead = "Try threshold='recurrence_rate' with radius=0.05, or radius_unit='std' with radius=0.2"
     few, many = (np.flatnonzero(which) for which in (shares < _FEW, shares > _MANY))
+    too_small = "the radius is too small for lines"
+    too_large = f"The radius is too large (one in per cent is given as a share, 0.25 for 25 %). {instead}"
+    if _only_equal(series, radii):
+        too_small, instead = "there are hardly any lines", "Only equal ones recur; join categories that mean the same"
+        too_large = "Only equal ones recur: if one that occurs often stands for nothing, make it a gap"
     if few.size:
         at = int(few[0])
         warn(
             f"{_of(few, names)}{shares[at]:.2g} of the pairs recur at radius {_radius(radii[at])}, less than 0.1 %: "
-            f"the radius is too small for lines, and what follows from the few that are left says little. {instead}",
-            RecurrenceWarning,
+            f"{too_small}, and what follows from the few that are left says little. {instead}", RecurrenceWarning,
         )  # fmt: skip
     if many.size:
         at = int(many[0])
         warn(
             f"{_of(many, names)}{shares[at]:.4g} of the pairs recur at radius {_radius(radii[at])}, more than 50 %: "
-            f"nearly all cells are on lines, whatever the dynamics are{_stray(series)}. The radius is too large (one "
-            f"in per cent is given as a share, 0.25 for 25 %). {instead}", RecurrenceWarning,
+            f"nearly all cells are on lines, whatever the dynamics are{_stray(series)}. {too_large}", RecurrenceWarning,
         )  # fmt: skip
+
+
+def _only_equal(series: Sequence[NDArray[Any]], radii: Sequence[Any]) -> bool:
+    """Whether only equal values recur: codes of categories, or other whole numbers."""
+    nearer = all(not isinstance(radius, tuple) and radius < 1 for radius in radii)
+    return bool(len(series)) and nearer and all(
+        bool((np.isnan(one) | (one == np.rint(one))).all()) for one in series
+    )  # fmt: skip
 
 
 def tell_rates(

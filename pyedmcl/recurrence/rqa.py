@@ -345,7 +345,7 @@ def rqa(
     >>> [r.recurrence_rate for r in pyedmcl.rqa(x, m=2, tau=8, radius=[0.1, 0.2])][1] == result.recurrence_rate
     True
     """
-    x, y = coded(radius, threshold, x, y)
+    x, y = coded(radius, threshold, x, y, metric=metric, normalize=normalize, radius_unit=radius_unit)
     threshold = arguments.threshold_named(threshold)
     options = options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
@@ -550,7 +550,12 @@ def joint_rqa(
     """
     if y is not None:
         require_same_times(x=x, y=y)
-    x, y = coded(radius, threshold, x, y)
+    scales = {"normalize": normalize, "radius_unit": radius_unit}
+    (x,) = coded(radius, threshold, x, metric=metric, **scales)  # compared with itself alone, as y is
+    (y,) = coded(
+        radius if radius_y is None else radius_y, threshold, y, metric=metric if metric_y is None else metric_y,
+        **scales,
+    )
     threshold = arguments.threshold_named(threshold)
     options = options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

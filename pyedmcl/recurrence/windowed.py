@@ -457,7 +457,7 @@ def windowed_rqa(
     >>> len(table)
     4
     """
-    x, y = coded(radius, threshold, x, y)
+    x, y = coded(radius, threshold, x, y, metric=metric, normalize=normalize, radius_unit=radius_unit)
     threshold = arguments.threshold_named(threshold)
     options = rqa.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,

@@ -37,6 +37,8 @@ class ReadingOptions:
     transpose: bool = False
     # Each series in units of its standard deviation, around 0.
     standardize: bool = False
+    # Words are categories, not cells that cannot be read.
+    categories: bool = False
     # Decimal mark, mark of thousands, codes of gaps.
     numbers: NumberOptions = field(default_factory=NumberOptions)
 
@@ -58,6 +60,7 @@ NOTHING_SAID = ReadingOptions()
 def reading_options(
     *, skip_rows: Any = 0, comment: Any = None, missing: Any = (), decimal: Any = None, thousands: Any = None,
     header: Any = None, time_format: Any = None, names: Any = None, transpose: Any = False, standardize: Any = False,
+    categories: Any = False,
 ) -> ReadingOptions:  # fmt: skip
     """Options as a user gives them, checked."""
     for name, value in (("comment", comment), ("decimal", decimal), ("thousands", thousands),
@@ -71,7 +74,7 @@ def reading_options(
         raise InputError(f"missing={shown(missing)}: texts or numbers that stand for a missing value are needed")
     return ReadingOptions(
         _lines("skip_rows", skip_rows), comment or "", _header(header), time_format or "", _names(names),
-        boolean("transpose", transpose), boolean("standardize", standardize),
+        boolean("transpose", transpose), boolean("standardize", standardize), boolean("categories", categories),
         NumberOptions(decimal or "", thousands or "", tuple(str(code).strip() for code in codes)),
     )  # fmt: skip
 

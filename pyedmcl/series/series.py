@@ -81,6 +81,8 @@ class Series:
     units: dict[str, str] | None = None
     # How they were read.
     reading: Reading | None = None
+    # Name of a series of words to its different words; its values are their places.
+    categories: dict[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         fits = self.values.ndim == 2 and self.values.dtype in (np.float32, np.float64)
@@ -138,8 +140,11 @@ class Series:
         """The series at some places, with all that is known of them."""
         names = tuple(self.names[place] for place in places)
         units = {name: unit for name, unit in (self.units or {}).items() if name in names}
+        categories = {name: words for name, words in (self.categories or {}).items() if name in names}
         values = np.ascontiguousarray(self.values[:, list(places)])
-        return replace(self, values=values, names=names, grid=None, units=units or None)
+        return replace(
+            self, values=values, names=names, grid=None, units=units or None, categories=categories or None
+        )
 
     def renamed(self, names: tuple[str, ...]) -> Series:
         """The same series under other names."""
@@ -178,6 +183,11 @@ def as_series(
         float32 stays float32 (not copied where it is C-contiguous), float16 becomes float32, all else float64.
     """
     if isinstance(data, Series):
+        if data.categories:
+            raise InputError(
+                f"{what}: {some(list(data.categories))} holds words, which can only be compared, as rqa and other "
+                "functions of recurrence do"
+            )
         series = data
         if columns is not None:
             chosen = build_series(data.values, data.names, data.time, columns=columns, what=what, argument=argument)
@@ -271,6 +281,7 @@ def series_of(
             f"{what}: {some(list(left_out))} {'holds' if one else 'hold'} times or numbers of rows, too, and "
             f"{'is' if one else 'are'} left out"
         )
+    categories: dict[str, tuple[str, ...]] = {}
     if table.array is not None and table.array.dtype.kind in "fiub":
         array = table.array if everything else table.array.take(picked, axis=1)
         values = np.ascontiguousarray(options.numbers.without_gaps(np.asarray(array, float_type(array.dtype))))
@@ -278,7 +289,7 @@ def series_of(
         array = table.numbers if everything else table.numbers.take(picked, axis=1)
         values = np.ascontiguousarray(options.numbers.without_gaps(array))
     else:
-        values, words, found = _numbers_of(table, picked, names, bool(kept), choice, options, what)
+        values, words, found, categories = _numbers_of(table, picked, names, bool(kept), choice, options, what)
         told += found
         if words:
             left_out |= dict.fromkeys((str(table.labels[i]) for i in words), "words")
@@ -287,6 +298,8 @@ def series_of(
     if kept and choice.moments is None and argument == "columns" and not table.settled and not table.headless:
         _tell_recordings_beside(table, {*kept, *choice.columns}, what)
     if options.standardize:
+        if categories:
+            raise InputError(f"{what}: standardize is for numbers, and {some(list(categories))} holds words")
         values = _standardized(values)
     values = values.view()
     values.flags.writeable = False  # a view: the caller's own array stays writable
@@ -294,7 +307,7 @@ def series_of(
     moments = choice.moments
     series = Series(
         values, names, None if moments is None else moments.values, grid=table.grid if everything else None,
-        units=units or None,
+        units=units or None, categories=categories or None,
     )
     if bounded and not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
         _refuse_large(values, names, what)
@@ -359,8 +372,9 @@ def _doubts(series: Series, table: Table, kept: Sequence[int], what: str) -> lis
 def _numbers_of(
     table: Table, picked: list[int], names: tuple[str, ...], named: bool, choice: TimeChoice, options: ReadingOptions,
     what: str,
-) -> tuple[Array, list[int], list[str]]:  # fmt: skip
-    """Columns as one array, those of words that are left out, and what was inferred, in sentences."""
+) -> tuple[Array, list[int], list[str], dict[str, tuple[str, ...]]]:  # fmt: skip
+    """Columns as one array, those of words that are left out, what was inferred, in sentences, and the words of those
+    that are categories."""
     held: dict[int, Array] = {}
     texts: dict[int, Cells] = {}
     problems: dict[int, str] = {}
@@ -379,15 +393,20 @@ def _numbers_of(
             problems[i] = str(reason)
     words: list[int] = []
     told: list[str] = []
+    categories: dict[str, tuple[str, ...]] = {}
     if texts:
         of = dict(zip(picked, names, strict=True))
         plain = {i: cells for i, cells in texts.items() if not _all_words(cells)}
         read, marks = read_numbers(
             {of[i]: cells for i, cells in plain.items()}, replace(options.numbers, point=table.point), table.where, what
         )
+        worded = len(texts) - len(plain)
         for i, cells in texts.items():
             own = read.get(of[i])
-            if own is not None and not own.left:
+            if own is None and options.categories and (named or worded == len(picked)):
+                held[i], categories[of[i]], said = _categories_of(cells, of[i], options, what)
+                told += said
+            elif own is not None and not own.left:
                 held[i] = own.values
             elif own is None and not named:
                 words.append(i)
@@ -406,12 +425,32 @@ def _numbers_of(
         first = next(iter(problems))
         listed = [f"column {str(table.labels[i])!r} {why}" for i, why in list(problems.items())[:SHOWN]]
         more = f" (and {len(problems) - SHOWN} more columns)" if len(problems) > SHOWN else ""
-        raise InputError(f"{what}: {'; '.join(listed)}{more}. {_remedy(table, first, texts.get(first), choice)}")
+        remedy = _remedy(table, first, texts.get(first), choice, options)
+        raise InputError(f"{what}: {'; '.join(listed)}{more}. {remedy}")
     if words:
         named_words = some([table.labels[i] for i in words])
         told.append(f"{what}: {'column' if len(words) == 1 else 'columns'} {named_words} "
-                    f"{'holds text and is' if len(words) == 1 else 'hold text and are'} left out")  # fmt: skip
-    return _as_one([held[i] for i in picked if i in held], table.n_steps), words, told
+                    f"{'holds text and is' if len(words) == 1 else 'hold text and are'} left out"
+                    + ("; name it to compare its words" if options.categories else ""))  # fmt: skip
+    return _as_one([held[i] for i in picked if i in held], table.n_steps), words, told, categories
+
+
+def _categories_of(
+    cells: Cells, name: str, options: ReadingOptions, what: str
+) -> tuple[Array, tuple[str, ...], list[str]]:
+    """Places of a column's words among its different words, these, and sentences on what are words and gaps."""
+    words: dict[str, int] = {}
+    places = np.full(len(cells.values), np.nan)
+    for row, text in zip(cells.rows, cells.texts, strict=True):
+        if not options.numbers.is_gap(text):
+            places[row] = words.setdefault(text, len(words))
+    gaps = {text.strip() for text, place in zip(cells.all_texts(), places, strict=True) if place != place} - {""} if (
+        cells.all_texts is not None and np.isnan(places).any()
+    ) else set()  # fmt: skip
+    unsaid = sorted(text for text in gaps if not options.numbers.is_gap(text))
+    n = f"{len(words):,} different words" if len(words) != 1 else "one word only"
+    told = [f"{what}: {name!r}: {n} ({some(list(words))}), compared as equal or not"]
+    return places, tuple(words), told + ([f"{what}: {name!r}: cells such as {some(unsaid)} are gaps"] if unsaid else [])
 
 
 def _as_one(columns: Sequence[Array], n_steps: int) -> Array:
@@ -437,7 +476,7 @@ def _why_not(table: Table, cells: Cells, column: NumberColumn | None) -> str:
     return f"is not numeric: {table.where(row)} holds {text!r}"
 
 
-def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice) -> str:
+def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice, options: ReadingOptions) -> str:
     """What can be done about a column that is not numeric, by arguments that the function at work has."""
     name = str(table.labels[i])
     how = f"columns={'-' + name!r}" if takes("columns") else f".drop(columns={name!r})"
@@ -451,6 +490,12 @@ def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice) -> st
         return f"If it is the time, say {time}; else {leave}" if choice.moments is None else (
             f"It holds dates beside the time: {leave}"
         )
+    compares = options.categories or (takes("radius") and takes("threshold"))  # a function of recurrence
+    if compares and cells is not None and _all_words(cells):
+        if table.headless and len(table.labels) == 1:
+            return "Only numbers can be used here; rqa is one of the functions that take words"
+        own = "" if table.headless else f" such as data[{name!r}]"
+        return f"Words are given as single series{own}, of which radius=0.5 finds equal ones; or {leave}"
     if cells is None or _all_words(cells):
         return (
             f"Only numbers can be used: {leave}, or give each word that stands for a state a number, "
@@ -467,7 +512,10 @@ def _remedy(table: Table, i: int, cells: Cells | None, choice: TimeChoice) -> st
             if (row < 3 if side == "above" else row > last)]  # fmt: skip
     lines = [(table.where(row).rpartition(" ")[2], side) for row, side in ends if table.of_text]
     line = "".join(f"; if line {n} stands {side} the table, say skip_rows='{n}:{n}'" for n, side in lines)
-    return f"If that stands for a missing value, say {missing}{line}; else {leave}"
+    mixed = "" if not compares else "; words that are compared do not begin like numbers: write such as c3 for 3" if (
+        options.categories
+    ) else "; if all are categories, give texts, as in list(map(str, x))"
+    return f"If that stands for a missing value, say {missing}{line}{mixed}; else {leave}"
 
 
 def _unread_cells(cells: Cells) -> NumberColumn:

@@ -71,4 +71,4 @@ def test_texts_of_numbers_are_numbers_or_refused_as_before(one_device):
     from pyedmcl.recurrence.points import coded
 
     for data in (["1", "2.5", "1"], [1.0, 2.0], np.zeros((3, 2)), "abc", 5, None, [[1.0, 2.0], [3.0]]):
-        assert coded(0.5, "fixed", data)[0] is data
+        assert coded(0.5, "fixed", data, metric="euclidean", normalize=None, radius_unit="data")[0] is data
