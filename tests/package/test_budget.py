@@ -12,7 +12,7 @@ from pathlib import Path
 import pyedmcl
 
 #: Lines of code that ``pyedmcl/`` may have.
-BUDGET = 50_887
+BUDGET = 51_006
 
 
 def lines_of_code(text):
