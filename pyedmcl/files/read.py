@@ -229,7 +229,10 @@ def _transposed(table: Table, what: str) -> Table:
     cells = [column if isinstance(column, Cells) else cells_of(np.asarray(column, object)) for column in columns]
     texts = [None if own is None else own.listed() for own in cells]
     words = texts and texts[0] is not None and any(cell and plain_number(cell) is None for cell in texts[0])
-    again = next((row[0] for row in zip(*filter(None, texts), strict=True) if words and row[0] in row[1:]), None)
+    again = next((
+        name for name, *row in zip(*filter(None, texts if words else ()), strict=True)
+        if name and plain_number(name) is None and name in row
+    ), None)  # fmt: skip
     first = 1 if (words and again is None) or 0 in table.nameless else 0
     if len(texts) == first:
         raise InputError(f"{what}: transpose: there are names, but no columns of data; leave it out")

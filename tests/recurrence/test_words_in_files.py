@@ -169,6 +169,8 @@ def test_rows_of_words_turned_round(tmp_path):
     series, told = read(tmp_path, "dog,cat,dog,the\na,b,a,b\n", header=False, transpose=True)
     assert words_of(series, "x0") == ["dog", "cat", "dog", "the"] and words_of(series, "x1") == ["a", "b", "a", "b"]
     assert "the first cell of each row is data, as 'dog' occurs again in its row" in told
+    numbers, told = read(tmp_path, "north,1,2,3\n3,4,3,5\n", header=False, transpose=True)
+    assert numbers.names == ("north", "3") and "occurs again" not in told
     with pytest.raises(InputError, match=r"transpose: there are names, but no columns of data"):
         read(tmp_path, "once\nupon\na\n", header=False, transpose=True)
 
