@@ -10,8 +10,8 @@ import typer
 
 from ..functions import BUDGET
 from . import options
-from .maps import FILES
 from .options import (
+    FILES,
     First,
     Second,
     beside_groups,

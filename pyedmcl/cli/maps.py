@@ -13,11 +13,13 @@ import typer
 from ..errors import ConstantSeriesWarning, InputError, ReadingWarning
 from . import options
 from .options import (
+    FILES,
     beside_groups,
     client_at,
     load,
     load_groups,
     parse_columns,
+    targets_of,
 )
 from .output import (
     Talk,
@@ -410,7 +412,6 @@ def _embedding_scan_rows(scan: Any) -> list[list[Any]]:
 # ``pyedmcl xmap``: from a file to the N x N map of cross-map skill.
 
 
-FILES = (".csv", ".tsv", ".txt", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".feather", ".png", ".pdf", ".json")
 EDGE_HEADER = ("cause (target)", "effect (library)", "rho", "E")
 
 
@@ -542,15 +543,6 @@ def _write_windows(talk: Talk, result: Any, output: Path, edges: int) -> None:
         **({} if result.targets is None else {"targets": list(result.targets)}),
         "edges": [edge.named() for edge in best], "provenance": dict(result.provenance),
     })  # fmt: skip
-
-
-def targets_of(input: Path, targets: str, time_column: str | None, dataset: str | None) -> Series:
-    """The series of a file, where there is one of this name, or columns of the input."""
-    if Path(targets).exists():
-        return load(Path(targets), None, time_column, dataset)
-    if Path(targets).suffix.lower() in FILES:
-        raise InputError(f"--targets {targets}: there is no such file")
-    return load(input, parse_columns(targets), time_column, dataset)
 
 
 def print_edges(talk: Talk, edges: Sequence[Edge]) -> None:

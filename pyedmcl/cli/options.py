@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ..series.series import Series
 
 
-_RUN = "Running"
+#: The heading of options that say how a command runs.
+RUN = "Running"
 
 Input = Annotated[
     Path,
@@ -90,7 +91,7 @@ Clusters = Annotated[
                  "auto finds clusters from the links."),
 ]  # fmt: skip
 Dtype = Annotated[
-    str, typer.Option("--dtype", metavar="float32|float64", help="Arithmetic on the device.", rich_help_panel=_RUN)
+    str, typer.Option("--dtype", metavar="float32|float64", help="Arithmetic on the device.", rich_help_panel=RUN)
 ]
 _DEVICES = ("gpu", "cpu", "nvidia", "amd", "intel", "pocl", "sycl", "gpus", "all")
 
@@ -109,7 +110,7 @@ Device = Annotated[
         "for several. "
         "Default: PYEDMCL_DEVICE, else the best one.",
         show_default=False,
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
         autocompletion=_some_devices,
     ),
 ]
@@ -119,18 +120,18 @@ Progress = Annotated[
         "--progress/--no-progress",
         help="Show progress on stderr; by default where that is a terminal.",
         show_default=False,
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
     ),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no remarks; errors are still told.", rich_help_panel=_RUN)
+    bool, typer.Option("--quiet", "-q", help="No progress and no remarks; errors are still told.", rich_help_panel=RUN)
 ]
 Json = Annotated[
-    bool, typer.Option("--json", help="Print the result as JSON, and nothing else on stdout.", rich_help_panel=_RUN)
+    bool, typer.Option("--json", help="Print the result as JSON, and nothing else on stdout.", rich_help_panel=RUN)
 ]
 Debug = Annotated[
     bool,
-    typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback, rich_help_panel=_RUN),
+    typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback, rich_help_panel=RUN),
 ]
 
 
@@ -177,16 +178,21 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "transpose": (_option(None, "Each row of the file is a series.", bool, "--transpose"), False),
 }  # fmt: skip
 
+#: How a command runs and talks: options of all derived commands, and their defaults.
+RUNNING: dict[str, tuple[Any, Any]] = {
+    "progress": (Progress, None), "quiet": (Quiet, False), "json": (Json, False), "debug": (Debug, False),
+}  # fmt: skip
 
-def option_of(row: Argument, parameter: inspect.Parameter) -> Any:
-    """The option for an argument of a function; ``parameter`` is that of the command."""
+
+def option_of(row: Argument, default: Any) -> Any:
+    """The option for an argument of a function; ``default`` is that of the command."""
     flag = row.flag
     asked = typer.Option(
-        f"{flag}/--no-{flag[2:]}" if parameter.default is True else flag, help=row.help, rich_help_panel=row.panel,
-        metavar=row.metavar or row.kind.metavar,
-        show_default=parameter.default not in (None, inspect.Parameter.empty),
+        f"{flag}/--no-{flag[2:]}" if default is True else flag, help=row.help, rich_help_panel=row.panel,
+        metavar=row.metavar or row.kind.metavar, show_default=default not in (None, inspect.Parameter.empty),
+        autocompletion=_some_devices if row.name == "device" else None,
     )  # fmt: skip
-    return Annotated[row.kind.cast if parameter.default is not None else row.kind.cast | None, asked]
+    return Annotated[row.kind.cast if default is not None else row.kind.cast | None, asked]
 
 
 def value_of(row: Argument, text: Any) -> Any:
@@ -215,7 +221,7 @@ def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     known = options_of(function)
     rows = {name: known[f"--{name.replace('_', '-')}"] for name in signature.parameters if hints[name] is Any}
     own = [
-        p.replace(annotation=option_of(rows[name], p) if name in rows else hints[name])
+        p.replace(annotation=option_of(rows[name], p.default) if name in rows else hints[name])
         for name, p in signature.parameters.items()
     ]
     place = list(signature.parameters).index("dataset") + 1
@@ -296,6 +302,10 @@ def _say(series: Series, path: Path, said: dict[str, Any]) -> None:
 
 __all__ = ["load", "read"]
 
+#: Endings of files: no folder of a result has such a name.
+FILES = (".csv", ".tsv", ".txt", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".feather", ".png", ".pdf", ".json")
+
+
 def parse_columns(text: str | None) -> list[str] | None:
     """The items of a comma-separated list; double quotes keep a comma within a name."""
     try:
@@ -367,6 +377,15 @@ def load_groups(
             time = read(path, column, key, dataset).time
             held.append([] if time is None else time.tolist())
     return held[0] if len(held) == 1 else list(zip(*held, strict=True))
+
+
+def targets_of(input: Path, targets: str, time_column: str | None, dataset: str | None) -> Series:
+    """The series of a file, where there is one of this name, or columns of the input."""
+    if Path(targets).exists():
+        return load(Path(targets), None, time_column, dataset)
+    if Path(targets).suffix.lower() in FILES:
+        raise InputError(f"--targets {targets}: there is no such file")
+    return load(input, parse_columns(targets), time_column, dataset)
 
 
 def result_in(store: XmapStore) -> Any:

@@ -60,7 +60,7 @@ LEGAL = {
     "--precision": st.sampled_from(["full", "compact"]),
     "--dtype": st.sampled_from(["float32", "float64"]), "--device": st.just("cpu"), "--client": st.just("nowhere"),
     "--target": _SERIES,
-    "--lib": _RANGES,
+    "--lib": _RANGES, "--valid-lib": st.sampled_from(["a", "t"]),
     "--pred": _RANGES, "--theta": st.sampled_from(["0", "1,2"]), "ccm --theta": st.just("1"),
     "xmap --theta": st.just("1"), "--ridge": st.sampled_from(["0", "0.5"]),
     "--solver": st.sampled_from(["svd", "ridge"]), "--alpha": st.just("0.1"), "--generate": _INT, "--D": _INT,
