@@ -88,15 +88,21 @@ class Asked:
 
         return np.nan_to_num(read(self.input, [column], None, self._dataset).values[:, 0]) != 0
 
-    def draw(self, plot: Callable[..., Any], *words: Any, **more: Any) -> None:
-        """Draw the picture of ``--plot``, if it was asked for."""
+    def draw(self, plot: Callable[..., Any], what: str = "", **more: Any) -> None:
+        """Draw the picture of ``--plot``, if it was asked for; ``what`` is told of it."""
         if self.picture is not None:
-            plot(str(self.picture), *words, **more)
+            plot(str(self.picture), **more)
+            self._tell(self.picture, what)
 
-    def write(self, result: Any, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Write the file of ``--output``, if it was asked for."""
+    def write(self, result: Any, header: Sequence[str], rows: Iterable[Sequence[Any]], what: str = "") -> None:
+        """Write the file of ``--output``, if it was asked for; ``what`` is told of it."""
         if self.output is not None:
             write_result(self.output, result, header, rows)
+            self._tell(self.output, what)
+
+    def _tell(self, path: Path, what: str) -> None:
+        if what:
+            self.talk.summary(f"{path}: {what}")
 
     def where(self, what: str) -> str:
         """The end of a sentence: the file in which something is."""

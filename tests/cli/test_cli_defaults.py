@@ -28,7 +28,6 @@ DIFFERENT = {
     ("recurrence-plot", "recurrence_plot", "out"): (REQUIRED, None, _ON_DEVICE),
     ("recurrence-plot", "distance_plot", "out"): (REQUIRED, None, _ON_DEVICE),
     ("recurrence-plot", "recurrence_plot", "radius"): (None, REQUIRED, "without it the command draws distances"),
-    ("xmap-grid", "xmap_grid", "E"): ("1:10", REQUIRED, "a command is called to see something at once"),
     ("ccm", "ccm", "E"): ("auto", None, "None is 'auto', unless the function is given states (embedded=True)"),
     ("check", "suggest", "regular"): ("insert", None, "it says what is wrong with times itself, and goes on"),
     ("embedding-scan", "false_neighbors", "tau"): ("1:5", 1, "the command takes the best lag of the scan"),
@@ -62,6 +61,8 @@ def functions_of(command):
                 node = at_top.get(node.id, node)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pyedmcl":
                 names |= {node.attr} & set(FUNCTIONS)
+            elif isinstance(node, ast.keyword) and node.arg == "function":  # of asked.call()
+                names |= {ast.literal_eval(node.value)}
             elif isinstance(node, ast.ImportFrom) and node.level == 2:
                 names |= {alias.name for alias in node.names if FUNCTIONS.get(alias.name) == node.module}
     return sorted(names)

@@ -101,3 +101,16 @@ def test_predictions_of_groups_are_written_group_by_group(table, tmp_path, one_d
     assert header == "group,time,observed,predicted,variance"
     groups = [line[0] for line in lines]
     assert set(groups) == {"a", "b"} and groups == sorted(groups)
+
+
+@pytest.mark.parametrize("command", ["embed-dimension", "embedding-scan"])
+def test_columns_that_name_groups_or_mark_rows_are_no_series(command, table, one_device):
+    more = ["--valid-lib", "used"] if command == "embed-dimension" else ["--exclude", "used"]
+    keywords = {"E_max": 3} if command == "embed-dimension" else {"E": range(1, 4), "tau": 1}
+    texts = ["--E-max", 3] if command == "embed-dimension" else ["--E", "1:3", "--tau", 1]
+    x, y, used = np.loadtxt(table, delimiter=",", skiprows=1, usecols=(0, 1, 2)).T
+    rows = {"valid_lib": used != 0} if command == "embed-dimension" else {}
+    function = getattr(pyedmcl, command.replace("-", "_"))
+    expected = function({"x": x, "y": y}, groups=np.repeat(["a", "b"], 60), **keywords, **rows, device=one_device)
+    found = json.loads(run(command, table, "--groups", "site", *more, *texts, "--json", "--device", one_device).stdout)
+    assert found["names"] == ["x", "y"] and np.array_equal(np.ravel(found["rho"]), np.ravel(expected.rho))
