@@ -390,8 +390,8 @@ ARGUMENTS = (
              panel=_EMBEDDING, of=("causal_network",)),
     Argument("E", DIMENSIONS, of=("partial_ccm",)),
     Argument("E", DIMENSIONS_OF_TWO, "Lags of the embedding of x and of y; \"auto\" finds those at which each predicts "
-             "itself best.", "Embedding dimension, or one for x and one for y; auto finds each one's own.", _EMBEDDING,
-             of=PAIRS, more={"ccm": "The default, unless ``embedded``."}),
+             "itself best.", "Embedding dimension, or one for x and one for y; auto, the default, finds each one's "
+             "own.", _EMBEDDING, of=PAIRS, more={"ccm": "The default, unless ``embedded``."}),
     Argument("E", INTEGERS, help="Dimensions, or a range such as 1:20.", panel=_EMBEDDING, metavar="E[,E,...]",
              of=("xmap_grid", "embedding_scan")),
     Argument("E", DIMENSION, "Lags of each series, at least 1.", "Lags of each series to choose from.", _EMBEDDING,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from . import options
-from .options import beside_groups, client_at, load, load_groups, option_of, parse_columns, read, value_of
+from .options import beside_groups, client_at, given, load, load_groups, option_of, parse_columns, read, value_of
 from .output import PICTURES, Talk, check_pictures, check_result, write_result
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ class Asked:
     talk : Talk
     """
 
-    def __init__(self, functions: Sequence[str], rows: dict[str, Argument], given: dict[str, Any]) -> None:
-        self._functions = functions
-        self.words = {name: value_of(row, given[name]) for name, row in rows.items()}
-        self.input: Path = given["input"]
-        self._time_column, self._dataset = given["time_column"], given["dataset"]
-        self.columns = parse_columns(given.get("columns"))
-        self.output: Path | None = given.get("output")
-        self.picture: Path | None = given.get("picture")
-        self.talk = Talk(quiet=given["quiet"], as_json=given["json"], progress=given.get("progress"))
+    def __init__(self, functions: Sequence[str], rows: dict[str, Argument], values: dict[str, Any]) -> None:
+        self._functions, self._rows = functions, rows
+        self.words = {name: value_of(row, values[name]) for name, row in rows.items()}
+        self.input: Path = values["input"]
+        self._time_column, self._dataset = values["time_column"], values["dataset"]
+        self.columns = parse_columns(values.get("columns"))
+        self.output: Path | None = values.get("output")
+        self.picture: Path | None = values.get("picture")
+        self.talk = Talk(quiet=values["quiet"], as_json=values["json"], progress=values["progress"])
 
     def load(self, columns: list[str] | None) -> Series:
         """Series of the input."""
@@ -73,8 +73,12 @@ class Asked:
         """Call a function, by default the first, with those words that it takes; ``own`` ones come before these."""
         import pyedmcl
 
-        called = getattr(pyedmcl, function or self._functions[0])
+        name_of = function or self._functions[0]
+        called = getattr(pyedmcl, name_of)
         taken = inspect.signature(called).parameters
+        unused = [row.flag for name, row in self._rows.items() if name not in taken and given(name)]
+        if unused and name_of in self._functions:  # not in one that tells more of the same data
+            raise typer.BadParameter(f"{unused[0]}: {name_of}(), which computes this, has none; leave it out")
         words = {name: value for name, value in {**self.words, **own}.items() if name in taken}
         if isinstance(words.get("valid_lib"), str):
             words["valid_lib"] = self._marked(words["valid_lib"])
@@ -142,11 +146,11 @@ class Derived:
         taken = set(inspect.signature(body).parameters)
 
         @functools.wraps(body)
-        def run(**given: Any) -> None:
+        def run(**values: Any) -> None:
             if self._file is not None:
-                check_result(given["output"])
-            check_pictures(*(given[name] for name, hint in hints.items() if _draws(hint)))
-            body(Asked(self.functions, rows, given), **{name: given[name] for name in names & taken})
+                check_result(values["output"])
+            check_pictures(*(values[name] for name, hint in hints.items() if _draws(hint)))
+            body(Asked(self.functions, rows, values), **{name: values[name] for name in names & taken})
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -189,12 +193,15 @@ def _rows(functions: Sequence[str], without: set[str]) -> tuple[dict[str, Argume
 
     rows: dict[str, Argument] = {}
     asked = []
-    for function in (getattr(pyedmcl, name) for name in functions):
-        known = inspect.signature(function).parameters
+    called = [getattr(pyedmcl, name) for name in functions]
+    signatures = [inspect.signature(function).parameters for function in called]
+    for function, known in zip(called, signatures, strict=True):
         for name, row in arguments_of(function).items():
             if row.help and name not in rows and name not in without:
                 rows[name] = row
                 default = _in_words(known[name].default) if row.kind.cast is str else known[name].default
+                if default is inspect.Parameter.empty and not all(name in one for one in signatures):
+                    default = None  # without it, it is the other function that is asked for
                 asked.append(_parameter(name, option_of(row, default), default))
     return rows, asked
 

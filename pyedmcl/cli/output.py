@@ -248,9 +248,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 _DEBUG = "pyedmcl.debug"
 #: What Python calls some parameters of commands.
-_OTHERWISE = {
-    "lib": ("lib_range",), "pred": ("pred_range",), "output": ("out",), "pair": ("pairs",),
-}  # fmt: skip
+_OTHERWISE = {"output": ("out",), "pair": ("pairs",)}
 #: Options that some commands have, which warnings name in all.
 _ELSEWHERE = ("groups", "surrogate", "regular")
 #: Arguments whose values are words of ours, which need no quotes in a shell; names of columns may.

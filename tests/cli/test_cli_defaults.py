@@ -28,7 +28,6 @@ DIFFERENT = {
     ("recurrence-plot", "recurrence_plot", "out"): (REQUIRED, None, _ON_DEVICE),
     ("recurrence-plot", "distance_plot", "out"): (REQUIRED, None, _ON_DEVICE),
     ("recurrence-plot", "recurrence_plot", "radius"): (None, REQUIRED, "without it the command draws distances"),
-    ("ccm", "ccm", "E"): ("auto", None, "None is 'auto', unless the function is given states (embedded=True)"),
     ("check", "suggest", "regular"): ("insert", None, "it says what is wrong with times itself, and goes on"),
     ("embedding-scan", "false_neighbors", "tau"): ("1:5", 1, "the command takes the best lag of the scan"),
 }

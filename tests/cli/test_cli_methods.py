@@ -20,7 +20,9 @@ from pyedmcl.parameters import arguments_of
 DERIVED = {name: command for name in COMMANDS
            if isinstance(command := getattr(module_of(name), name.replace("-", "_")), Derived)}  # fmt: skip
 #: Arguments that a command leaves out, and why.
-WITHOUT: dict[tuple[str, str], str] = {}
+WITHOUT = dict.fromkeys(
+    [("surrogate-test", name) for name in ("resume", "join", "part")], "its --output is a table, and no folder"
+)  # fmt: skip
 
 
 def run(*words):
@@ -114,3 +116,23 @@ def test_columns_that_name_groups_or_mark_rows_are_no_series(command, table, one
     expected = function({"x": x, "y": y}, groups=np.repeat(["a", "b"], 60), **keywords, **rows, device=one_device)
     found = json.loads(run(command, table, "--groups", "site", *more, *texts, "--json", "--device", one_device).stdout)
     assert found["names"] == ["x", "y"] and np.array_equal(np.ravel(found["rho"]), np.ravel(expected.rho))
+
+
+@pytest.mark.parametrize(("words", "option"), [
+    (["surrogate-test", "--exclude", "used,site", "--lib-size", "30"], "--lib-size: xmap_significance()"),
+])  # fmt: skip
+def test_an_option_that_the_function_at_work_lacks_is_refused(words, option, table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command, *rest = words
+    done = CliRunner().invoke(app, [command, str(table), *rest], env={"TERMINAL_WIDTH": "200"})
+    assert done.exit_code == 2 and option in " ".join(done.output.replace("│", " ").split()), done.output
+
+
+def test_a_pair_is_tested_with_random_libraries_of_marked_rows(table, one_device):
+    x, y, used = np.loadtxt(table, delimiter=",", skiprows=1, usecols=(0, 1, 2)).T
+    expected = pyedmcl.ccm_significance(x, y, E=2, n=19, seed=3, lib_size=30, sample=4, surrogate="shuffle",
+                                        valid_lib=used != 0, device=one_device)  # fmt: skip
+    done = run("surrogate-test", table, "--x", "x", "--y", "y", "--E", 2, "--n", 19, "--seed", 3, "--lib-size", 30,
+               "--sample", 4, "--surrogate", "shuffle", "--valid-lib", "used", "--json",
+               "--device", one_device)  # fmt: skip
+    assert [pair["rho"] for pair in json.loads(done.stdout)["pairs"]] == expected.rho.tolist()

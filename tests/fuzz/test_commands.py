@@ -66,6 +66,7 @@ LEGAL = {
     "--solver": st.sampled_from(["svd", "ridge"]), "--alpha": st.just("0.1"), "--generate": _INT, "--D": _INT,
     "--views": _INT,
     "--x": _SERIES, "--y": _SERIES, "--lib-sizes": st.sampled_from(["20", "10,30", "10:40:10"]), "--sample": _INT,
+    "--lib-size": _INT,
     "--seed": _INT, "--part": st.sampled_from(["1/2", "2/2"]),
     "--checkpoint": st.just("run.npz"),
     "--method": st.sampled_from(["simplex", "smap"]),
