@@ -819,12 +819,6 @@ def argument(function: str, name: str) -> Argument | None:
     return _BY_FUNCTION.get((function, name)) or _BY_NAME.get(name)
 
 
-def options_of(function: str) -> dict[str, Argument]:
-    """The rows that have an option, by what a shell calls it."""
-    rows = [*_BY_NAME.values(), *(row for (one, _), row in _BY_FUNCTION.items() if one == function)]
-    return {row.flag: row for row in rows if row.help}
-
-
 def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
     """The rows of all arguments of a function but its data, in their order."""
     found = {name: argument(function.__name__, name) for name in inspect.signature(function).parameters}

@@ -96,13 +96,13 @@ class _All(Commands):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List commands by what they say of themselves: to make one loads what it runs."""
-        said = {name: inspect.getdoc(_function(name)) for name in COMMANDS}
-        ctx.command.commands = {**{name: Command(name, help=text) for name, text in said.items()},
-                                _GROUP: self.commands[_GROUP]}  # fmt: skip
+        commands: Any = self.commands
+        said = {name: Command(name, help=inspect.getdoc(_function(name))) for name in COMMANDS}
+        self.commands = {**said, _GROUP: commands[_GROUP]}
         try:
             super().format_help(ctx, formatter)
         finally:
-            self.commands = _MadeWhenAsked()
+            self.commands = commands
 
 
 def _alone(name: str) -> typer.Typer:

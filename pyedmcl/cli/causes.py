@@ -214,6 +214,7 @@ def surrogate_test(
         raise typer.BadParameter("--columns: of a pair only --x and --y are named")
     if of_pair and network is not None:
         raise typer.BadParameter("--network: a pair has no network; leave --x and --y out for all pairs")
+    asked.refuse_unused("ccm_significance" if of_pair else "xmap_significance")
     if of_pair:
         found = asked.call(*two_series(asked, x, y), function="ccm_significance", doing="surrogates")
         asked.draw(found.plot)

@@ -69,16 +69,21 @@ class Asked:
         """The series of ``--targets``: a file, where there is one of this name, or columns of the input."""
         return None if text is None else options.targets_of(self.input, text, self._time_column, self._dataset)
 
+    def refuse_unused(self, function: str) -> None:
+        """Refuse an option that the one of several functions which is called lacks: it would be without effect."""
+        import pyedmcl
+
+        taken = inspect.signature(getattr(pyedmcl, function)).parameters
+        for name, row in self._rows.items():
+            if name not in taken and given(name):
+                raise typer.BadParameter(f"{row.flag}: {function}(), which computes this, has none; leave it out")
+
     def call(self, *data: Any, doing: str, function: str | None = None, **own: Any) -> Any:
         """Call a function, by default the first, with those words that it takes; ``own`` ones come before these."""
         import pyedmcl
 
-        name_of = function or self._functions[0]
-        called = getattr(pyedmcl, name_of)
+        called = getattr(pyedmcl, function or self._functions[0])
         taken = inspect.signature(called).parameters
-        unused = [row.flag for name, row in self._rows.items() if name not in taken and given(name)]
-        if unused and name_of in self._functions:  # not in one that tells more of the same data
-            raise typer.BadParameter(f"{unused[0]}: {name_of}(), which computes this, has none; leave it out")
         words = {name: value for name, value in {**self.words, **own}.items() if name in taken}
         if isinstance(words.get("valid_lib"), str):
             words["valid_lib"] = self._marked(words["valid_lib"])
@@ -178,7 +183,7 @@ def derived(
 
 def made(command: Body | Derived) -> Body:
     """The function of a command, derived or not."""
-    return command.made() if isinstance(command, Derived) else options.with_reading_options(command)
+    return command.made() if isinstance(command, Derived) else command
 
 
 def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

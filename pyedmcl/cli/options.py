@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import inspect
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ClientError, GroupsWarning, InputError, PyedmclWarning, StoreForeignError, missing_extra
-from ..functions import FUNCTION_OF
-from ..parameters import Argument, names, options_of
+from ..parameters import Argument, names
 from .output import ask_for_traceback, printable, remark_on, running
 
 if TYPE_CHECKING:
@@ -203,42 +201,6 @@ def value_of(row: Argument, text: Any) -> Any:
         return row.kind.read(text)
     except ValueError:
         raise typer.BadParameter(f"{row.flag} {text!r}: {row.kind.form} needed") from None
-
-
-def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a command that reads a file of series with all of its options.
-
-    A parameter that is annotated with Any is an argument of the function that the command calls: its row in
-    :mod:`pyedmcl.parameters` says what it is in a shell. Options for reading are looked up where the file is read, so
-    that no command hands them on.
-    """
-    signature = inspect.signature(command)
-    if not {"input", "dataset"} <= signature.parameters.keys():
-        return command
-    hints = get_type_hints(command, include_extras=True)
-    word = command.__name__.replace("_", "-")
-    function = FUNCTION_OF.get(word, command.__name__)
-    known = options_of(function)
-    rows = {name: known[f"--{name.replace('_', '-')}"] for name in signature.parameters if hints[name] is Any}
-    own = [
-        p.replace(annotation=option_of(rows[name], p.default) if name in rows else hints[name])
-        for name, p in signature.parameters.items()
-    ]
-    place = list(signature.parameters).index("dataset") + 1
-    added = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
-        for name, (kind, default) in OPTIONS.items()
-    ]
-
-    @functools.wraps(command)
-    def run(**given: Any) -> Any:
-        words = {name: value for name, value in given.items() if name not in OPTIONS}
-        return command(**words | {name: value_of(row, words[name]) for name, row in rows.items()})
-
-    parameters = [*own[:place], *added, *own[place:]]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
 
 
 def load(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:

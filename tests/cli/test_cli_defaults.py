@@ -60,8 +60,8 @@ def functions_of(command):
                 node = at_top.get(node.id, node)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pyedmcl":
                 names |= {node.attr} & set(FUNCTIONS)
-            elif isinstance(node, ast.keyword) and node.arg == "function":  # of asked.call()
-                names |= {ast.literal_eval(node.value)}
+            elif isinstance(node, ast.keyword) and node.arg == "function" and isinstance(node.value, ast.Constant):
+                names |= {node.value.value}  # of asked.call()
             elif isinstance(node, ast.ImportFrom) and node.level == 2:
                 names |= {alias.name for alias in node.names if FUNCTIONS.get(alias.name) == node.module}
     return sorted(names)

@@ -120,6 +120,7 @@ def test_columns_that_name_groups_or_mark_rows_are_no_series(command, table, one
 
 @pytest.mark.parametrize(("words", "option"), [
     (["surrogate-test", "--exclude", "used,site", "--lib-size", "30"], "--lib-size: xmap_significance()"),
+    (["recurrence-plot", "--column", "x", "--threshold", "corridor", "-o", "p.png"], "--threshold: distance_plot()"),
 ])  # fmt: skip
 def test_an_option_that_the_function_at_work_lacks_is_refused(words, option, table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
