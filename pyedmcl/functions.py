@@ -155,6 +155,3 @@ COMMANDS = {
     "help": "start",
     "demo": "start",
 }
-
-#: Functions whose arguments the options of a command are, where that has another name.
-FUNCTION_OF = {"surrogate-test": "xmap_significance", "network": "causal_network"}

@@ -390,8 +390,8 @@ ARGUMENTS = (
              panel=_EMBEDDING, of=("causal_network",)),
     Argument("E", DIMENSIONS, of=("partial_ccm",)),
     Argument("E", DIMENSIONS_OF_TWO, "Lags of the embedding of x and of y; \"auto\" finds those at which each predicts "
-             "itself best.", "Embedding dimension, or one for x and one for y; auto finds each one's own.", _EMBEDDING,
-             of=PAIRS, more={"ccm": "The default, unless ``embedded``."}),
+             "itself best.", "Embedding dimension, or one for x and one for y; auto, the default, finds each one's "
+             "own.", _EMBEDDING, of=PAIRS, more={"ccm": "The default, unless ``embedded``."}),
     Argument("E", INTEGERS, help="Dimensions, or a range such as 1:20.", panel=_EMBEDDING, metavar="E[,E,...]",
              of=("xmap_grid", "embedding_scan")),
     Argument("E", DIMENSION, "Lags of each series, at least 1.", "Lags of each series to choose from.", _EMBEDDING,
@@ -817,12 +817,6 @@ _BY_FUNCTION = {(function, one.name): one for one in ARGUMENTS for function in o
 def argument(function: str, name: str) -> Argument | None:
     """The row of an argument of a function; None for data, of which a function knows more than a row can say."""
     return _BY_FUNCTION.get((function, name)) or _BY_NAME.get(name)
-
-
-def options_of(function: str) -> dict[str, Argument]:
-    """The rows that have an option, by what a shell calls it."""
-    rows = [*_BY_NAME.values(), *(row for (one, _), row in _BY_FUNCTION.items() if one == function)]
-    return {row.flag: row for row in rows if row.help}
 
 
 def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:

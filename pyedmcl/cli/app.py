@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import platform
 import shlex
 import sys
@@ -15,7 +16,7 @@ import typer.main
 
 from ..errors import DeviceNotFoundError
 from ..functions import COMMANDS
-from .options import with_reading_options
+from .methods import made
 from .output import HELP, Command, Commands, ask_for_traceback, code_of, message_of, printable, run
 
 # What ``pyedmcl --version`` says: what a report of an error has to tell of the machine.
@@ -93,6 +94,16 @@ class _All(Commands):
         super().__init__(**settings)
         self.commands = _MadeWhenAsked()
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List commands by what they say of themselves: to make one loads what it runs."""
+        commands: Any = self.commands
+        said = {name: Command(name, help=inspect.getdoc(_function(name))) for name in COMMANDS}
+        self.commands = {**said, _GROUP: commands[_GROUP]}
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.commands = commands
+
 
 def _alone(name: str) -> typer.Typer:
     """An app of one command, or that of a group of commands."""
@@ -100,11 +111,14 @@ def _alone(name: str) -> typer.Typer:
         from . import tune
 
         return tune.app  # that of db, with two more commands
-    word = name.replace("-", "_")
     alone = typer.Typer(add_completion=False)
-    function = getattr(importlib.import_module(f".{COMMANDS[name]}", __package__), word)
-    alone.command(name, cls=Command, epilog=HELP)(with_reading_options(function))
+    alone.command(name, cls=Command, epilog=HELP)(made(_function(name)))
     return alone
+
+
+def _function(name: str) -> Any:
+    """The function of a command."""
+    return getattr(importlib.import_module(f".{COMMANDS[name]}", __package__), name.replace("-", "_"))
 
 
 app = typer.Typer(

@@ -3,29 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ..functions import BUDGET
 from . import options
-from .maps import FILES
-from .options import (
-    First,
-    Second,
-    beside_groups,
-    client_at,
-    load,
-    load_groups,
-    parse_clusters,
-    parse_columns,
-    part_of,
-    shown_names,
-)
+from .methods import Asked, derived
+from .options import FILES, First, Second, parse_clusters, part_of, shown_names
 from .output import (
     Talk,
-    check_pictures,
     check_place,
     check_result,
     check_table,
@@ -48,15 +36,14 @@ if TYPE_CHECKING:
 _HEADER = ("cause", "effect", "library", "target", "lib_size", "mean", "q05", "q25", "median", "q75", "q95")
 
 
-def two_series(
-    input: Path, x: str | None, y: str | None, time_column: str | None, dataset: str | None
-) -> tuple[Series, Series]:
+def two_series(asked: Asked, x: str | None, y: str | None) -> tuple[Series, Series]:
     """Two series of a file: those named, or the only two there are."""
     if (x is None) != (y is None):
         raise typer.BadParameter("--x and --y: name both variables, or neither where the file has two series")
     if x is not None and x == y:
         raise typer.BadParameter(f"--x and --y both name {x!r}: two different series are needed")
-    series = load(input, None if x is None or y is None else [x, y], time_column, dataset)
+    asked.label(None if x is None else [x], needed="--x and --y")
+    series = asked.load(None if x is None or y is None else [x, y])
     if series.n_series != 2:
         raise typer.BadParameter(
             f"--x and --y are needed to choose two of the {series.n_series} series: {shown_names(series)}"
@@ -64,85 +51,26 @@ def two_series(
     return part_of(series, 0), part_of(series, 1)
 
 
-def ccm(
-    input: options.Input,
-    E: Any = "auto",
-    x: First = None,
-    y: Second = None,
-    lib_sizes: Any = None,
-    sample: Any = 100,
-    seed: Any = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="SKILL.csv", show_default=False,
-                     help="Write mean and quantiles of the skill per direction and size (.csv, .tsv, .json), or the "
-                     "whole result (.edm)."),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="SKILL.png", help="Draw skill against library size.", show_default=False),
-    ] = None,
-    tau: Any = 1,
-    Tp: Any = 0,
-    exclusion_radius: Any = 0,
-    knn: Any = None,
-    E_max: Any = 20,
-    E_rule: Any = "best",
-    method: Any = "simplex",
-    theta: Any = 1.0,
-    groups: Any = None,
-    windows: Any = None,
-    draw: Any = "rows",
-    regular: Any = None,
-    time_column: options.TimeColumn = None,
-    dataset: options.Dataset = None,
-    neighbors: Any = "exact",
-    recall: Any = 0.99,
-    dtype: Any = "float32",
-    lib: Any = None,
-    skill: Any = "pearson",
-    tune: Any = None,
-    device: options.Device = None,
-    progress: options.Progress = None,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+@derived("ccm", file=("SKILL.csv", "mean and quantiles of the skill per direction and size"))
+def ccm(asked: Asked, x: First = None, y: Second = None, picture: options.Picture = None) -> None:
     """Predict two series from random parts of each other's states: does skill grow with the library?
 
     "x predicts y" with growing skill says that y drives x.
     """
-    talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    check_result(output)
-    check_pictures(picture)
-    labels = load_groups(input, None if x is None else [x], groups, dataset, needed="--x and --y")
-    one, other = two_series(input, x, y, time_column, dataset)
-    import pyedmcl
-
+    result = asked.call(*two_series(asked, x, y), doing="cross mapping")
+    asked.draw(result.plot)
     from ..convergence.results import WindowedCcm
-
-    with talk.progress("cross mapping") as report:
-        result = pyedmcl.ccm(
-            one, other, E=E, tau=tau, Tp=Tp, lib_sizes=lib_sizes, sample=sample, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
-            E_rule=E_rule, method=method, theta=theta, groups=labels, regular=regular,
-            draw=draw, windows=windows, neighbors=neighbors, recall=recall, progress=report, dtype=dtype,
-            lib_range=lib, skill=skill, tune=tune, device=device,
-        )  # fmt: skip
-    if picture is not None:
-        result.plot(str(picture))
-    if isinstance(result, WindowedCcm):
-        _windows(talk, result, output)
-        return
-    if output is not None:
-        write_result(output, result, _HEADER, _rows(result))
     from ..results.tables import role_columns
 
+    if isinstance(result, WindowedCcm):
+        _windows(asked, result)
+        return
+    asked.write(result, _HEADER, _rows(result))
     directions = []
     for d, (library, target) in enumerate(result.links):
         test = result.convergence[d]
         first, last = int(result.lib_sizes.argmin()), int(result.lib_sizes.argmax())
-        talk.summary(
+        asked.talk.summary(
             f"{library} predicts {target} ({target} drives {library}?): rho = {result.mean[d, first]:.3f} at "
             f"{result.lib_sizes[first]:,} rows, {result.mean[d, last]:.3f} at {result.lib_sizes[last]:,}; trend "
             f"tau = {test.tau:.2f}, p = {test.p_value:.2g}"
@@ -150,23 +78,21 @@ def ccm(
         directions.append({**role_columns(library, target), "mean": result.mean[d], "median": result.median[d],
                       "tau": test.tau, "p_value": test.p_value, "gain": test.gain, "p_gain": test.p_gain,
                       "overlap": test.overlap})  # fmt: skip
-    talk.remark(f"seed {result.seed}" + (f"; skill in {output}" if output is not None else ""))
-    talk.document({"lib_sizes": result.lib_sizes, "sample": sample, "seed": result.seed, "E": list(result.E),
-                   "directions": directions, "neighbors": result.provenance["neighbors"],
-                   "output": None if output is None else str(output)})  # fmt: skip
+    asked.talk.remark(f"seed {result.seed}{asked.where('skill')}")
+    asked.document({"lib_sizes": result.lib_sizes, "sample": asked.words["sample"], "seed": result.seed,
+                    "E": list(result.E), "directions": directions,
+                    "neighbors": result.provenance["neighbors"]})  # fmt: skip
 
 
-def _windows(talk: Talk, result: WindowedCcm, output: Path | None) -> None:
+def _windows(asked: Asked, result: WindowedCcm) -> None:
     """Mean skill of each window, direction and size, as a table and in a file."""
     header, rows = table_of_windows(result)
-    if output is not None:
-        write_result(output, result, header, rows)
+    asked.write(result, header, rows)
     largest = int(result.lib_sizes.max())
     shown = [[*map(str, row[:-1]), f"{row[-1]:.4f}"] for row in rows if row[-2] == largest]
-    talk.table(header, shown, right=("start", "end", "lib_size", "mean"))
-    talk.document({"seed": result.seed, "E": list(result.E), "width": result.width,
-                   "windows": [dict(zip(header, row, strict=True)) for row in rows],
-                   "output": None if output is None else str(output)})  # fmt: skip
+    asked.talk.table(header, shown, right=("start", "end", "lib_size", "mean"))
+    asked.document({"seed": result.seed, "E": list(result.E), "width": result.width,
+                    "windows": [dict(zip(header, row, strict=True)) for row in rows]})  # fmt: skip
 
 
 def _rows(result: Any) -> list[list[Any]]:
@@ -186,42 +112,15 @@ _SHOWN = 10  # pairs that are printed
 _RATE = 0.05
 
 
+@derived("ccm_matrix", table=True)
 def ccm_matrix(
-    input: options.Input,
+    asked: Asked,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FOLDER", show_default=False,
                      help="Folder of the result: a Zarr group per library size; with --windows a table (.csv, .tsv, "
                      ".json)."),
     ],
-    E: Any = "auto",
-    lib_sizes: Any = None,
-    sample: Any = 30,
-    seed: Any = None,
-    tau: Any = 1,
-    Tp: Any = 0,
-    exclusion_radius: Any = 0,
-    knn: Any = None,
-    method: Any = "simplex",
-    theta: Any = 1.0,
-    ridge: Any = 0.0,
-    E_max: Any = 20,
-    E_rule: Any = "best",
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
-    groups: Any = None,
-    draw: Any = "rows",
-    lib: Any = None,
-    pred: Any = None,
-    folds: Any = None,
-    windows: Any = None,
-    skill: Any = "pearson",
-    regular: Any = None,
-    time_column: options.TimeColumn = None,
-    dataset: options.Dataset = None,
-    resume: Any = True,
-    join: Any = False,
-    part: Any = None,
     pairs: Annotated[
         Path | None,
         typer.Option("--pairs", metavar="PAIRS.csv", show_default=False,
@@ -229,58 +128,31 @@ def ccm_matrix(
     ] = None,
     picture: options.Picture = None,
     network: options.Network = None,
-    neighbors: Any = "exact",
-    recall: Any = 0.99,
-    dtype: Any = "float32",
-    tune: Any = None,
-    device: options.Device = None,
-    client: Any = None,
-    progress: options.Progress = None,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+) -> None:  # fmt: skip
     """Map all pairs of series for several library sizes: where does skill grow with the library?
 
     After an interruption the same command continues where it ended; other library sizes are added to what is there.
     """
-    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    talk, sample, windowed = asked.talk, asked.words["sample"], asked.words["windows"] is not None
     if pairs is not None:
         check_table(pairs)
-    check_pictures(picture, network)
-    if windows is not None:
+    if windowed:
         check_table(output, "skill within windows")
         if pairs is not None or network is not None:
             raise typer.BadParameter("--pairs and --network are of one matrix; leave them out with --windows")
     elif output.suffix.lower() in FILES:
         raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
-    chosen_columns = beside_groups(parse_columns(columns), groups)
-    labels = load_groups(input, chosen_columns, groups, dataset)
-    series = load(input, chosen_columns, time_column, dataset)
-    talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
-    import pyedmcl
-
-    from ..convergence.results import WindowedCcmMatrix
-
-    with client_at(client) as workers, talk.progress("cross mapping") as report:
-        result = pyedmcl.ccm_matrix(
-            series, lib_sizes=lib_sizes, sample=sample, E=E, tau=tau, Tp=Tp, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
-            E_rule=E_rule, groups=labels, regular=regular, draw=draw,
-            lib_range=lib, pred_range=pred, folds=folds,
-            windows=windows, skill=skill, out=output if windows is None else None, resume=resume, join=join, part=part,
-            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, tune=tune, device=device, client=workers,
-        )  # fmt: skip
-    if picture is not None:
-        result.plot(str(picture))
-    if isinstance(result, WindowedCcmMatrix):
+    series = asked.table()
+    talk.remark(f"{asked.input}: {series.n_series:,} series of {series.n_steps:,} steps")
+    result = asked.call(series, out=None if windowed else output, doing="cross mapping")
+    asked.draw(result.plot)
+    if windowed:
         header, rows = table_of_windows(result)
         write_table(output, header, rows)
         talk.summary(f"{output}: {len(result.starts):,} windows of {result.width:,} rows, {len(rows):,} rows of skill, "
                      f"seed {result.seed}")  # fmt: skip
-        talk.document({"output": str(output), "windows": len(result.starts), "width": result.width,
-                       "names": list(result.names), "lib_sizes": result.lib_sizes, "sample": sample,
-                       "seed": result.seed})  # fmt: skip
+        asked.document({"windows": len(result.starts), "width": result.width, "names": list(result.names),
+                        "lib_sizes": result.lib_sizes, "sample": sample, "seed": result.seed})  # fmt: skip
         return
     shown = ", ".join(f"{size:,}" for size in result.lib_sizes)
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "
@@ -294,11 +166,10 @@ def ccm_matrix(
     tell_convergence(talk, result)
     if network is not None:
         result.plot_network(str(network))
-    talk.document({"output": str(output), "n_series": series.n_series, "n_steps": series.n_steps,
-                   "names": list(result.names), "E": result.E, "lib_sizes": result.lib_sizes, "sample": sample,
-                   "seed": result.seed, "method": result.method, "theta": result.theta,
-                   "pairs": None if pairs is None else str(pairs),
-                   "neighbors": result.provenance["neighbors"]})  # fmt: skip
+    asked.document({"n_series": series.n_series, "n_steps": series.n_steps, "names": list(result.names),
+                    "E": result.E, "lib_sizes": result.lib_sizes, "sample": sample, "seed": result.seed,
+                    "method": result.method, "theta": result.theta, "pairs": None if pairs is None else str(pairs),
+                    "neighbors": result.provenance["neighbors"]})  # fmt: skip
 
 
 def tell_convergence(talk: Talk, result: CcmMatrixResult) -> None:
@@ -323,128 +194,73 @@ _PAIRS = ("cause", "effect", "library", "target", "rho", "p_value", "q_value", "
 _TESTED = 20
 
 
+@derived("xmap_significance", "ccm_significance", file=("PAIRS.csv", "skill, p-value and q-value of each pair"),
+         table=True, without=("resume", "join", "part"))  # fmt: skip
 def surrogate_test(
-    input: options.Input,
-    E: Any = "auto",
-    x: First = None,
-    y: Second = None,
-    surrogate: Any = "auto",
-    n: Any = "auto",
-    budget: Any = BUDGET,
-    seed: Any = None,
-    period: Any = None,
-    rate: Any = 0.05,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
-                     help="Write skill, p-value and q-value of each pair (.csv, .tsv, .json), or the whole result "
-                     "(.edm)."),
-    ] = None,
-    picture: options.Picture = None,
-    network: options.Network = None,
-    tau: Any = 1,
-    Tp: Any = 0,
-    exclusion_radius: Any = 0,
-    knn: Any = None,
-    E_max: Any = 20,
-    E_rule: Any = "best",
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
-    groups: Any = None,
-    regular: Any = None,
-    windows: Any = None,
-    time_column: options.TimeColumn = None,
-    dataset: options.Dataset = None,
-    dtype: Any = "float32",
-    recurrence: Any = 0.1,
-    tune: Any = None,
-    device: options.Device = None,
-    progress: options.Progress = None,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+    asked: Asked, x: First = None, y: Second = None, picture: options.Picture = None, network: options.Network = None
+) -> None:  # fmt: skip
     """Test whether cross-map skill is more than chance, by random surrogates in the place of the target.
 
     With --x and --y for one pair in both directions; without for all pairs, adjusted for their number.
     """
-    talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    check_result(output)
-    check_pictures(picture, network)
+    talk, words = asked.talk, asked.words
+    rate = words["rate"]
     if not 0 < rate < 1:
         raise typer.BadParameter(f"--rate {rate:g}: a number between 0 and 1 is needed")
     of_pair = x is not None or y is not None
-    if windows is not None and (of_pair or network is not None):
+    if words["windows"] is not None and (of_pair or network is not None):
         raise typer.BadParameter("--windows: all pairs are tested, without --x, --y or --network; --columns names some")
-    held = (None if x is None else [x]) if of_pair else parse_columns(columns)
-    labels = load_groups(input, held, groups, dataset, needed="--x and --y" if of_pair else "--columns")
-    import pyedmcl
-
-    shared: dict[str, Any] = {
-        "regular": regular, "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn,
-        "dtype": dtype, "exclusion_radius": exclusion_radius, "recurrence": recurrence, "tune": tune, "device": device,
-        "n": n, "rate": rate, "budget": budget, "E_max": E_max, "E_rule": E_rule, "groups": labels,
-    }  # fmt: skip
-    tested: _Tested
+    if of_pair and asked.columns is not None:
+        raise typer.BadParameter("--columns: of a pair only --x and --y are named")
+    if of_pair and network is not None:
+        raise typer.BadParameter("--network: a pair has no network; leave --x and --y out for all pairs")
+    asked.refuse_unused("ccm_significance" if of_pair else "xmap_significance")
     if of_pair:
-        if columns is not None:
-            raise typer.BadParameter("--columns: of a pair only --x and --y are named")
-        if network is not None:
-            raise typer.BadParameter("--network: a pair has no network; leave --x and --y out for all pairs")
-        tested = _of_a_pair(pyedmcl.ccm_significance(
-            *two_series(input, x, y, time_column, dataset), E=E, **shared
-        ))  # fmt: skip
-        if picture is not None:
-            tested.result.plot(str(picture))
+        found = asked.call(*two_series(asked, x, y), function="ccm_significance", doing="surrogates")
+        asked.draw(found.plot)
+        tested = _of_a_pair(found)
     else:
-        series = load(input, parse_columns(columns), time_column, dataset)
-        with talk.progress("surrogates") as report:
-            found = pyedmcl.xmap_significance(series, E=E, windows=windows, progress=report, **shared)
-        if windows is not None:
-            _tested_windows(talk, found, output, rate, picture)
+        found = asked.call(asked.table(), doing="surrogates")
+        if words["windows"] is not None:
+            _tested_windows(asked, found, rate)
             return
-        tested = _of_all_pairs(found)
-        if picture is not None:
-            tested.result.plot(str(picture), rate)
+        asked.draw(found.plot, rate=rate)
         if network is not None:
-            tested.result.plot_network(str(network), rate)
+            found.plot_network(str(network), rate)
+        tested = _of_all_pairs(found)
     result, header, rows = tested.result, tested.header, tested.rows
-    if output is not None:
-        write_result(output, result, header, rows)
+    asked.write(result, header, rows)
     place = header.index("q_value")
     hits = [row for row in rows if row[place] <= rate]
-    where = f"; pairs in {output}" if output is not None else ""
     talk.summary(f"{len(hits)} of {len(rows)} directions are significant at a false discovery rate of {rate:g} "
-                 f"({'up to ' if n == 'auto' else ''}{result.n:,} surrogates by {surrogate}, seed {result.seed}; no p "
-                 f"can be below {result.smallest_p:.2g}, and no q of a single pair below {result.smallest_q:.2g})"
-                 f"{where}")  # fmt: skip
+                 f"({'up to ' if words['n'] == 'auto' else ''}{result.n:,} surrogates by {words['surrogate']}, seed "
+                 f"{result.seed}; no p can be below {result.smallest_p:.2g}, and no q of a single pair below "
+                 f"{result.smallest_q:.2g}){asked.where('pairs')}")  # fmt: skip
     talk.remark_on_surrogates(tested.targets, result.reasons)
     shown = rows if of_pair else hits[:_TESTED]
-    if shown and not quiet:
-        talk.table(header, [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in shown],
-                   right=header[4:])  # fmt: skip
+    if shown and not talk.quiet:
+        talk.table(header, [_cells(row) for row in shown], right=header[4:])
     talk.remark_on_arrows(tested.n_series, len(hits))
-    talk.document({"surrogate": surrogate, "n": result.n, "seed": result.seed, "rate": rate, "significant": len(hits),
-                   "smallest_p": result.smallest_p, "smallest_q": result.smallest_q,
-                   "pairs": [dict(zip(header, row, strict=True)) for row in rows],
-                   "output": None if output is None else str(output)})  # fmt: skip
+    asked.document({"surrogate": words["surrogate"], "n": result.n, "seed": result.seed, "rate": rate,
+                    "significant": len(hits), "smallest_p": result.smallest_p, "smallest_q": result.smallest_q,
+                    "pairs": [dict(zip(header, row, strict=True)) for row in rows]})  # fmt: skip
 
 
-def _tested_windows(talk: Talk, result: Any, output: Path | None, rate: float, picture: Path | None) -> None:
+def _cells(row: Sequence[Any], digits: int = 4) -> list[str]:
+    return [f"{cell:.{digits}g}" if isinstance(cell, float) else str(cell) for cell in row]
+
+
+def _tested_windows(asked: Asked, result: Any, rate: float) -> None:
     """Pairs that are significant in a window, and all pairs of all windows in a file."""
     header, rows = table_of_windows(result)
-    if output is not None:
-        write_result(output, result, header, rows)
-    if picture is not None:
-        result.plot(str(picture))
+    asked.write(result, header, rows)
+    asked.draw(result.plot)
     hits = [row for row in rows if row[header.index("q_value")] <= rate]
-    shown = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in hits]
-    talk.table(header, shown[:_TESTED], right=("start", "end", *header[-6:]))
-    talk.summary(f"{len(hits)} of {len(rows)} directions of windows are significant at a false discovery rate of "
-                 f"{rate:g} (seed {result.seed})")  # fmt: skip
-    talk.document({"seed": result.seed, "rate": rate, "significant": len(hits), "width": result.width,
-                   "windows": [dict(zip(header, row, strict=True)) for row in rows],
-                   "output": None if output is None else str(output)})  # fmt: skip
+    asked.talk.table(header, [_cells(row) for row in hits[:_TESTED]], right=("start", "end", *header[-6:]))
+    asked.talk.summary(f"{len(hits)} of {len(rows)} directions of windows are significant at a false discovery rate of "
+                       f"{rate:g} (seed {result.seed})")  # fmt: skip
+    asked.document({"seed": result.seed, "rate": rate, "significant": len(hits), "width": result.width,
+                    "windows": [dict(zip(header, row, strict=True)) for row in rows]})  # fmt: skip
 
 
 class _Tested(NamedTuple):
@@ -497,8 +313,9 @@ _LINKED = ("direct", "link", "indirect")
 _MOST_SHOWN = 40
 
 
+@derived("causal_network", table=True)
 def network(
-    input: options.Input,
+    asked: Asked,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
@@ -515,85 +332,30 @@ def network(
     picture: options.Picture = None,
     layout: options.Layout = "circle",
     clusters: options.Clusters = None,
-    E: Any = "auto",
-    lags: Any = "-6:3",
-    latest: Any = None,
-    Tp: Any = -1,
-    surrogate: Any = "auto",
-    n: Any = "auto",
-    rate: Any = 0.05,
-    budget: Any = BUDGET,
-    period: Any = None,
-    season: Any = "remove",
-    convergence: Any = True,
-    partial: Any = True,
-    partial_surrogates: Any = None,
-    forecast: Any = True,
-    lib_sizes: Any = None,
-    sample: Any = 10,
-    seed: Any = None,
-    tau: Any = 1,
-    exclusion_radius: Any = "auto",
-    knn: Any = None,
-    E_max: Any = 10,
-    E_rule: Any = "best",
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
-    groups: Any = None,
-    draw: Any = "rows",
-    regular: Any = None,
-    time_column: options.TimeColumn = None,
-    dataset: options.Dataset = None,
-    resume: Any = True,
-    join: Any = False,
-    part: Any = None,
-    dtype: Any = "float32",
-    recurrence: Any = 0.1,
-    tune: Any = None,
-    device: options.Device = None,
-    progress: options.Progress = None,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
+) -> None:  # fmt: skip
     """Find which series drives which, directly or through others, and say how that is known.
 
     A link has a higher skill than with surrogates, grows with the library, is best at a lag before the effect, and is
     explained by no other series. docs/causality.md has the rules; each of the four can be switched off.
     """
-    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     graph = output is not None and output.suffix.lower() in _GRAPHS
     folder = output if output is not None and not output.suffix else None
     if folder is not None:
         output = folder / "pairs.csv"
     else:
         check_result(output, "a network, if not to a folder (a name without an ending),", _GRAPHS)
-    check_pictures(picture)
     if text is not None:
         check_place(text)
     drawn_clusters = parse_clusters(clusters)
-    column_names = beside_groups(parse_columns(columns), groups)
-    labels = load_groups(input, column_names, groups, dataset)
-    series = load(input, column_names, time_column, dataset)
-    import pyedmcl
-
+    series = asked.table()
     if graph:
         from ..errors import need
 
         need("networkx", "-o " + str(output), "graph")
-    with talk.progress("network") as report:
-        result = pyedmcl.causal_network(
-            series, E=E, tau=tau, lags=lags, latest=latest, Tp=Tp, n=n, rate=rate, surrogate=surrogate, budget=budget,
-            season=season, period=period, convergence=convergence, partial=partial, forecast=forecast,
-            partial_surrogates=partial_surrogates, seed=seed, lib_sizes=lib_sizes, sample=sample,
-            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule, progress=report, dtype=dtype,
-            recurrence=recurrence, tune=tune, device=device, out=folder, resume=resume, join=join, part=part,
-            groups=labels, regular=regular, draw=draw,
-        )  # fmt: skip
+    result = asked.call(series, out=folder, doing="network")
     _write(result, output, text)
-    if picture is not None:
-        result.plot(str(picture), layout=layout, clusters=drawn_clusters)
-    _tell(talk, result, rate, [str(path) for path in (output, text, picture) if path is not None])
+    asked.draw(result.plot, layout=layout, clusters=drawn_clusters)
+    _tell(asked, result, [str(path) for path in (output, text, picture) if path is not None])
 
 
 def _write(result: CausalNetwork, output: Path | None, text: Path | None) -> None:
@@ -608,8 +370,9 @@ def _write(result: CausalNetwork, output: Path | None, text: Path | None) -> Non
         write_bytes(text, ("\n\n".join(sentences) + "\n").encode(errors="surrogatepass"))
 
 
-def _tell(talk: Talk, result: CausalNetwork, rate: float, written: list[str]) -> None:
+def _tell(asked: Asked, result: CausalNetwork, written: list[str]) -> None:
     """Say on the terminal, or as JSON, what was found and where it was written."""
+    talk = asked.talk
     if result.season:
         talk.remark(f"a cycle of {result.season:.4g} rows was removed from {', '.join(result.without_season)}")
     talk.remark_on_surrogates(result.names, result.reasons)
@@ -621,10 +384,9 @@ def _tell(talk: Talk, result: CausalNetwork, rate: float, written: list[str]) ->
         cells = [[row[place] for place in places] for row in linked[:_MOST_SHOWN]]
         for cell in cells:
             cell[-1] = cell[-1] if cell[2] == "indirect" else ""
-        talk.table(_HEADS, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in cells],
-                   right=_HEADS[3:7])  # fmt: skip
+        talk.table(_HEADS, [_cells(row, 3) for row in cells], right=_HEADS[3:7])
         talk.cut(len(linked), _MOST_SHOWN)
-    talk.document({"seed": result.seed, "rate": rate, "names": list(result.names), "E": result.E,
+    talk.document({"seed": result.seed, "rate": asked.words["rate"], "names": list(result.names), "E": result.E,
                    "methods": result.methods(), "surrogates": list(result.reasons),
                    "pairs": [dict(zip(columns, row, strict=True)) for row in rows], "written": written})  # fmt: skip
 

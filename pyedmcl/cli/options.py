@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import inspect
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ClientError, GroupsWarning, InputError, PyedmclWarning, StoreForeignError, missing_extra
-from ..functions import FUNCTION_OF
-from ..parameters import Argument, names, options_of
+from ..parameters import Argument, names
 from .output import RECURRENCE, ask_for_traceback, printable, remark_on, running
 
 if TYPE_CHECKING:
@@ -25,7 +23,8 @@ if TYPE_CHECKING:
     from ..series.series import Series
 
 
-_RUN = "Running"
+#: The heading of options that say how a command runs.
+RUN = "Running"
 
 Input = Annotated[
     Path,
@@ -90,7 +89,7 @@ Clusters = Annotated[
                  "auto finds clusters from the links."),
 ]  # fmt: skip
 Dtype = Annotated[
-    str, typer.Option("--dtype", metavar="float32|float64", help="Arithmetic on the device.", rich_help_panel=_RUN)
+    str, typer.Option("--dtype", metavar="float32|float64", help="Arithmetic on the device.", rich_help_panel=RUN)
 ]
 _DEVICES = ("gpu", "cpu", "nvidia", "amd", "intel", "pocl", "sycl", "gpus", "all")
 
@@ -109,7 +108,7 @@ Device = Annotated[
         "for several. "
         "Default: PYEDMCL_DEVICE, else the best one.",
         show_default=False,
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
         autocompletion=_some_devices,
     ),
 ]
@@ -119,18 +118,18 @@ Progress = Annotated[
         "--progress/--no-progress",
         help="Show progress on stderr; by default where that is a terminal.",
         show_default=False,
-        rich_help_panel=_RUN,
+        rich_help_panel=RUN,
     ),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no remarks; errors are still told.", rich_help_panel=_RUN)
+    bool, typer.Option("--quiet", "-q", help="No progress and no remarks; errors are still told.", rich_help_panel=RUN)
 ]
 Json = Annotated[
-    bool, typer.Option("--json", help="Print the result as JSON, and nothing else on stdout.", rich_help_panel=_RUN)
+    bool, typer.Option("--json", help="Print the result as JSON, and nothing else on stdout.", rich_help_panel=RUN)
 ]
 Debug = Annotated[
     bool,
-    typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback, rich_help_panel=_RUN),
+    typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback, rich_help_panel=RUN),
 ]
 
 
@@ -177,16 +176,21 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "transpose": (_option(None, "Each row of the file is a series.", bool, "--transpose"), False),
 }  # fmt: skip
 
+#: How a command runs and talks: options of all derived commands, and their defaults.
+RUNNING: dict[str, tuple[Any, Any]] = {
+    "progress": (Progress, None), "quiet": (Quiet, False), "json": (Json, False), "debug": (Debug, False),
+}  # fmt: skip
 
-def option_of(row: Argument, parameter: inspect.Parameter) -> Any:
-    """The option for an argument of a function; ``parameter`` is that of the command."""
+
+def option_of(row: Argument, default: Any) -> Any:
+    """The option for an argument of a function; ``default`` is that of the command."""
     flag = row.flag
     asked = typer.Option(
-        f"{flag}/--no-{flag[2:]}" if parameter.default is True else flag, help=row.help, rich_help_panel=row.panel,
-        metavar=row.metavar or row.kind.metavar,
-        show_default=parameter.default not in (None, inspect.Parameter.empty),
+        f"{flag}/--no-{flag[2:]}" if default is True else flag, help=row.help, rich_help_panel=row.panel,
+        metavar=row.metavar or row.kind.metavar, show_default=default not in (None, inspect.Parameter.empty),
+        autocompletion=_some_devices if row.name == "device" else None,
     )  # fmt: skip
-    return Annotated[row.kind.cast if parameter.default is not None else row.kind.cast | None, asked]
+    return Annotated[row.kind.cast if default is not None else row.kind.cast | None, asked]
 
 
 def value_of(row: Argument, text: Any) -> Any:
@@ -197,42 +201,6 @@ def value_of(row: Argument, text: Any) -> Any:
         return row.kind.read(text)
     except ValueError:
         raise typer.BadParameter(f"{row.flag} {text!r}: {row.kind.form} needed") from None
-
-
-def with_reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a command that reads a file of series with all of its options.
-
-    A parameter that is annotated with Any is an argument of the function that the command calls: its row in
-    :mod:`pyedmcl.parameters` says what it is in a shell. Options for reading are looked up where the file is read, so
-    that no command hands them on.
-    """
-    signature = inspect.signature(command)
-    if not {"input", "dataset"} <= signature.parameters.keys():
-        return command
-    hints = get_type_hints(command, include_extras=True)
-    word = command.__name__.replace("_", "-")
-    function = FUNCTION_OF.get(word, command.__name__)
-    known = options_of(function)
-    rows = {name: known[f"--{name.replace('_', '-')}"] for name in signature.parameters if hints[name] is Any}
-    own = [
-        p.replace(annotation=option_of(rows[name], p) if name in rows else hints[name])
-        for name, p in signature.parameters.items()
-    ]
-    place = list(signature.parameters).index("dataset") + 1
-    added = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
-        for name, (kind, default) in OPTIONS.items()
-    ]
-
-    @functools.wraps(command)
-    def run(**given: Any) -> Any:
-        words = {name: value for name, value in given.items() if name not in OPTIONS}
-        return command(**words | {name: value_of(row, words[name]) for name, row in rows.items()})
-
-    parameters = [*own[:place], *added, *own[place:]]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
 
 
 def load(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
@@ -298,6 +266,10 @@ def _say(series: Series, path: Path, said: dict[str, Any]) -> None:
 
 
 __all__ = ["load", "read"]
+
+#: Endings of files: no folder of a result has such a name.
+FILES = (".csv", ".tsv", ".txt", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".feather", ".png", ".pdf", ".json")
+
 
 def parse_columns(text: str | None) -> list[str] | None:
     """The items of a comma-separated list; double quotes keep a comma within a name."""
@@ -370,6 +342,15 @@ def load_groups(
             time = read(path, column, key, dataset).time
             held.append([] if time is None else time.tolist())
     return held[0] if len(held) == 1 else list(zip(*held, strict=True))
+
+
+def targets_of(input: Path, targets: str, time_column: str | None, dataset: str | None) -> Series:
+    """The series of a file, where there is one of this name, or columns of the input."""
+    if Path(targets).exists():
+        return load(Path(targets), None, time_column, dataset)
+    if Path(targets).suffix.lower() in FILES:
+        raise InputError(f"--targets {targets}: there is no such file")
+    return load(input, parse_columns(targets), time_column, dataset)
 
 
 def result_in(store: XmapStore) -> Any:

@@ -171,7 +171,8 @@ def _wrapped(stream: Any, kind: Callable[..., Any]) -> Any:
 
 #: What stands for a window in place of the name of a picture.
 SHOW = Path("show")
-_PICTURES = {"--plot", "--plot-coefficients", "--network", "--lines"}
+#: Options that name a picture.
+PICTURES = {"--plot", "--plot-coefficients", "--network", "--lines"}
 
 
 def has_display() -> bool:
@@ -206,7 +207,7 @@ def shown_pictures(ctx: Any) -> Iterator[None]:
 
 
 def _is_to_be_shown(ctx: Any, parameter: Any) -> bool:
-    pictures = {"--output"} if ctx.command.name == "plot" else _PICTURES
+    pictures = {"--output"} if ctx.command.name == "plot" else PICTURES
     return ctx.params.get(parameter.name) == SHOW and not pictures.isdisjoint(parameter.opts)
 
 
@@ -247,10 +248,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 _DEBUG = "pyedmcl.debug"
 #: What Python calls some parameters of commands.
-_OTHERWISE = {
-    "lib": ("lib_range",), "pred": ("pred_range",), "output": ("out",), "views": ("n_views",),
-    "generate": ("generate_steps",), "pair": ("pairs",),
-}  # fmt: skip
+_OTHERWISE = {"output": ("out",), "pair": ("pairs",)}
 #: Options that some commands have, which warnings name in all.
 _ELSEWHERE = ("groups", "surrogate", "regular")
 #: Arguments whose values are words of ours, which need no quotes in a shell; names of columns may.

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options
-from .options import beside_groups, client_at, load, load_groups, parse_columns, part_of, shown_names
-from .output import Talk, check_pictures, check_place, check_result, write_bytes, write_result
+from .methods import Asked, derived
+from .options import parse_columns, part_of, shown_names
+from .output import Talk, check_pictures, check_place, write_bytes
 
 if TYPE_CHECKING:
     from ..recurrence.measures import RecurrenceResult
     from ..series.series import Series
 
-
-_STATES = "Recurrence"
 
 Column = Annotated[
     str | None,
@@ -39,9 +37,10 @@ Together = Annotated[
 ]  # fmt: skip
 
 
-def parse_radius(text: str, threshold: str) -> Any:
+def parse_radius(asked: Asked) -> Any:
     """The radius as :func:`pyedmcl.rqa` takes it: one value, or a list for ``0.5,0.7``."""
-    parse, form = _FORMS.get(threshold, (float, "a number"))
+    text = asked.words["radius"]
+    parse, form = _FORMS.get(asked.words["threshold"], (float, "a number"))
     try:
         values = [parse(item) for item in text.split(",")]
     except ValueError:
@@ -61,8 +60,7 @@ _FORMS: dict[str, tuple[Callable[[str], Any], str]] = {
 
 
 def states(
-    path: Path, column: str | None, together: str | None, against: str | None, time_column: str | None,
-    dataset: str | None,
+    asked: Asked, column: str | None, together: str | None, against: str | None
 ) -> tuple[Series, Series | None]:  # fmt: skip
     """The series that are embedded and, for cross recurrence, the other ones.
 
@@ -82,7 +80,7 @@ def states(
     chosen_columns = None if together in (None, "all") else parse_columns(together)
     if column is not None:
         chosen_columns = [column, *([against] if against not in (None, column) else [])]
-    series = load(path, chosen_columns, time_column, dataset)
+    series = asked.load(chosen_columns)
     if column is None and together is None and series.n_series > 1:
         raise typer.BadParameter(
             f"--column is needed to say which of these series is meant: {shown_names(series)} (or --columns, for "
@@ -105,32 +103,10 @@ def title(x: Series, y: Series | None) -> str:
 _SHOWN = ("RR", "DET", "L", "Lmax", "ENTR", "LAM", "TT", "Vmax", "TREND")
 
 
+@derived("rqa", "recurrence_plot", file=("TABLE.csv", "the measures, a row per radius"))
 def rqa(
-    input: options.Input,
-    radius: Any,
-    column: Column = None,
-    against: Against = None,
-    columns: Together = None,
-    m: Any = 1,
-    tau: Any = 1,
-    metric: Any = "euclidean",
-    theiler: Any = None,
-    convention: Any = "pyrqa",
-    threshold: Any = "fixed",
-    normalize: Any = None,
-    radius_unit: Any = "data",
-    lmin: Any = 2,
-    vmin: Any = 2,
-    wmin: Any = 2,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="TABLE.csv",
-            help="Write the measures, a row per radius (.csv, .tsv, .json), or the whole result (.edm).",
-            show_default=False,
-        ),
-    ] = None,
-    plot: Annotated[
+    asked: Asked, column: Column = None, against: Against = None, columns: Together = None,
+    picture: Annotated[
         Path | None,
         typer.Option("--plot", metavar="RP.png", help="Draw the recurrence plot.", show_default=False),
     ] = None,
@@ -138,72 +114,36 @@ def rqa(
         Path | None,
         typer.Option("--lines", metavar="LINES.png", help="Draw the histograms of lines.", show_default=False),
     ] = None,
-    checkpoint: Any = None,
-    join: Any = False,
-    part: Any = None,
-    pixels: Any = None,
-    regular: Any = None,
-    time_column: options.TimeColumn = None,
-    dataset: options.Dataset = None,
-    exact: Any = True,
-    dtype: Any = "float32",
-    embedded: Any = False,
-    tile: Any = None,
-    tune: Any = None,
-    device: options.Device = None,
-    client: Any = None,
-    progress: options.Progress = None,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
-    """Quantify recurrence: how often, how long and how regularly the states of a series come back."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    radii = parse_radius(radius, threshold)
-    if isinstance(radii, list) and (plot is not None or lines is not None):
-        raise typer.BadParameter(f"--radius {radius}: a picture shows one radius")
-    check_result(output)
-    check_pictures(plot, lines)
-    x, y = states(input, column, columns, against, time_column, dataset)
-    from ..recurrence.rqa import rqa as quantify
-
-    common: dict[str, Any] = {
-        "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention,
-        "threshold": threshold,
-        "regular": regular, "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact,
-        "embedded": embedded, "tune": tune, "device": device,
-    }  # fmt: skip
-    with client_at(client) as workers, talk.progress("counting lines") as report:
-        result: Any = quantify(
-            x, y, radius=radii, tile=tile, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint,
-            join=join, part=part, client=workers, **common,
-        )  # fmt: skip
+) -> None:  # fmt: skip
+    """Quantify recurrence: how often, how long and how regularly the states of a series come back."""
+    radii = parse_radius(asked)
+    if isinstance(radii, list) and (picture is not None or lines is not None):
+        raise typer.BadParameter(f"--radius {asked.words['radius']}: a picture shows one radius")
+    x, y = states(asked, column, columns, against)
+    result = asked.call(x, y, radius=radii, doing="counting lines")
     results = list(result) if isinstance(radii, list) else [result]
     rows = [{"radius": one.radius, **one.to_dict()} for one in results]
-    if output is not None:
-        write_result(output, result, tuple(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
-    if plot is not None:
-        _draw(talk, plot, results[0], x, y, radius=radii, pixels=pixels, **common)
+    asked.write(result, tuple(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
+    if picture is not None:
+        _draw(asked, x, y, radii, results[0])
     if lines is not None:
         results[0].plot(lines)
     files = {name: None if path is None else str(path)
-             for name, path in (("output", output), ("plot", plot), ("lines", lines))}  # fmt: skip
-    _tell(talk, results, title(x, y), convention, files)
+             for name, path in (("output", asked.output), ("plot", picture), ("lines", lines))}  # fmt: skip
+    _tell(asked.talk, results, title(x, y), asked.words["convention"], files)
     counts = results[0].counts
-    talk.document({"series": list(x.names), "against": None if y is None else y.names[0], "n_rows": counts.n_rows,
-                   "n_columns": counts.n_columns, "results": rows, **files,
-                   "provenance": dict(results[0].provenance)})  # fmt: skip
+    asked.document({"series": list(x.names), "against": None if y is None else y.names[0], "n_rows": counts.n_rows,
+                    "n_columns": counts.n_columns, "results": rows, **files,
+                    "provenance": dict(results[0].provenance)})  # fmt: skip
 
 
-def _draw(talk: Talk, path: Path, result: RecurrenceResult, x: Series, y: Series | None, **options: Any) -> None:
+def _draw(asked: Asked, x: Series, y: Series | None, radius: Any, result: RecurrenceResult) -> None:
     """Draw the recurrence plot of the radius that was quantified."""
     from ..plot.figure import as_label
-    from ..recurrence.images import recurrence_plot
 
-    with talk.progress("drawing") as report:
-        drawn = recurrence_plot(x, y, progress=report, **options)
-    embedding = f"m = {options['m']}, tau = {options['tau']}"
-    drawn.plot(path, title=f"{as_label(title(x, y))}, {embedding}, RR = {result.recurrence_rate:.4g}")
+    drawn = asked.call(x, y, function="recurrence_plot", radius=radius, doing="drawing")
+    embedding = f"m = {asked.words['m']}, tau = {asked.words['tau']}"
+    asked.draw(drawn.plot, title=f"{as_label(title(x, y))}, {embedding}, RR = {result.recurrence_rate:.4g}")
 
 
 def _tell(
@@ -244,12 +184,9 @@ _BATCH_SHOWN = ("RR", "DET", "L", "ENTR", "LAM", "TT")
 _ROWS = 20  # of the table that is printed
 
 
+@derived("rqa_batch", file=("TABLE.csv", "all measures, a row per series and radius"), table=True)
 def rqa_batch(
-    input: options.Input,
-    radius: Any,
-    groups: Any = None,
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
+    asked: Asked,
     against: Annotated[
         str | None,
         typer.Option(
@@ -257,69 +194,24 @@ def rqa_batch(
             show_default=False,
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="TABLE.csv", help="Write all measures, a row per series and radius "
-            "(.csv, .tsv, .json), or the whole result (.edm).", show_default=False,
-        ),
-    ] = None,
-    m: Any = 1,
-    tau: Any = 1,
-    metric: Any = "euclidean",
-    theiler: Any = None,
-    convention: Any = "pyrqa",
-    threshold: Any = "fixed",
-    normalize: Any = None,
-    radius_unit: Any = "data",
-    lmin: Any = 2,
-    vmin: Any = 2,
-    wmin: Any = 2,
-    errors: Any = "nan",
-    regular: Any = None,
-    time_column: options.TimeColumn = None,
-    dataset: options.Dataset = None,
-    exact: Any = True,
-    dtype: Any = "float32",
-    tile: Any = None,
-    tune: Any = None,
-    device: options.Device = None,
-    progress: options.Progress = None,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
-    """Quantify the recurrence of each series of a file, or of each group of its rows, in one run."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    radii = parse_radius(radius, threshold)
-    chosen, keys, others = (parse_columns(text) for text in (columns, groups, against))
-    if others is not None and (chosen is None or len(chosen) != len(others)):
+) -> None:  # fmt: skip
+    """Quantify the recurrence of each series of a file, or of each group of its rows, in one run."""
+    radii, talk = parse_radius(asked), asked.talk
+    keys, others = parse_columns(asked.words["groups"]) or [], parse_columns(against)
+    if others is not None and (asked.columns is None or len(asked.columns) != len(others)):
         raise typer.BadParameter("--against needs --columns, and as many series as these")
-    check_result(output)
-    chosen = beside_groups(chosen, groups)
-    labels = load_groups(input, chosen, groups, dataset)
-    series = load(input, chosen, time_column, dataset)
-    y = None if others is None else load(input, others, time_column, dataset)
-    import pyedmcl
-
-    with talk.progress("counting lines") as report:
-        result = pyedmcl.rqa_batch(
-            series, y, groups=labels, regular=regular, m=m, tau=tau, radius=radii, metric=metric,
-            theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention,
-            threshold=threshold, normalize=normalize, radius_unit=radius_unit, errors=errors, exact=exact, dtype=dtype,
-            tile=tile, tune=tune, device=device, progress=report,
-        )  # fmt: skip
-    table = _table(result, keys or [], series.names)
+    series = asked.table()
+    y = None if others is None else asked.load(others)
+    result = asked.call(series, y, radius=radii, doing="counting lines")
+    table = _table(result, keys, series.names)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    if output is not None:
-        write_result(output, result, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
-    _show(talk, result, table, [*(keys or []), "series", "radius_used"])
-    n = len(result.x)
-    talk.summary(f"{n:,} series, {len(rows):,} results, convention {convention}" + (f"; {output}" if output else ""))
-    talk.document({
-        "series": list(series.names), "against": None if y is None else list(y.names), "groups": keys or [],
-        "results": rows, "output": None if output is None else str(output), "provenance": dict(result.provenance),
-    })  # fmt: skip
+    asked.write(result, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
+    _show(talk, result, table, [*keys, "series", "radius_used"])
+    n, convention = len(result.x), asked.words["convention"]
+    written = "" if asked.output is None else f"; {asked.output}"
+    talk.summary(f"{n:,} series, {len(rows):,} results, convention {convention}{written}")
+    asked.document({"series": list(series.names), "against": None if y is None else list(y.names), "groups": keys,
+                    "results": rows, "provenance": dict(result.provenance)})  # fmt: skip
 
 
 def _table(found: Any, keys: list[str], names: tuple[str, ...]) -> dict[str, list[Any]]:
@@ -350,8 +242,9 @@ def _text(value: Any) -> str:
 # ``pyedmcl recurrence-plot``: the plot alone, of series of any length.
 
 
+@derived("distance_plot", "recurrence_plot")
 def recurrence_plot(
-    input: options.Input,
+    asked: Asked,
     output: Annotated[
         Path,
         typer.Option(
@@ -359,18 +252,9 @@ def recurrence_plot(
             help="The picture (.png, .pdf, .svg), the pixels as numbers (.npy), or the whole result (.edm).",
         ),
     ],
-    radius: Any = None,
     column: Column = None,
     against: Against = None,
     columns: Together = None,
-    m: Any = 1,
-    tau: Any = 1,
-    metric: Any = "euclidean",
-    convention: Any = "pyrqa",
-    threshold: Any = "fixed",
-    normalize: Any = None,
-    radius_unit: Any = "data",
-    pixels: Any = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Only the pixels, without axes; .png, and needs no matplotlib.")
     ] = False,
@@ -379,44 +263,21 @@ def recurrence_plot(
         typer.Option("--black", metavar="SHARE", help="Share of recurrent cells drawn black. (default: chosen)",
                      show_default=False),
     ] = None,
-    regular: Any = None,
-    time_column: options.TimeColumn = None,
-    dataset: options.Dataset = None,
-    exact: Any = True,
-    dtype: Any = "float32",
-    embedded: Any = False,
-    tune: Any = None,
-    device: options.Device = None,
-    progress: options.Progress = None,
-    quiet: options.Quiet = False,
-    json: options.Json = False,
-    debug: options.Debug = False,
-) -> None:
-    """Draw which states come back when, or, without --radius, how far apart they are."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    if radius is None and black is not None:
+) -> None:  # fmt: skip
+    """Draw which states come back when, or, without --radius, how far apart they are."""
+    words = asked.words
+    if words["radius"] is None and black is not None:
         raise typer.BadParameter("--black is a share of recurrent cells: give --radius")
+    function = "distance_plot" if words["radius"] is None else "recurrence_plot"
+    asked.refuse_unused(function)
     _check(output, plain)
-    radii = None if radius is None else parse_radius(radius, threshold)
-    x, y = states(input, column, columns, against, time_column, dataset)
-    import pyedmcl
-
-    from ..plot.figure import as_label
-
-    common: dict[str, Any] = {
-        "m": m, "tau": tau, "metric": metric, "normalize": normalize, "pixels": pixels, "dtype": dtype,
-        "regular": regular, "embedded": embedded, "tune": tune, "device": device,
-    }  # fmt: skip
-    with talk.progress("drawing") as report:
-        if radii is None:
-            drawn: Any = pyedmcl.distance_plot(x, y, progress=report, **common)
-        else:
-            drawn = pyedmcl.recurrence_plot(
-                x, y, radius=radii, convention=convention, threshold=threshold, radius_unit=radius_unit, exact=exact,
-                progress=report, **common,
-            )
+    radii = None if words["radius"] is None else parse_radius(asked)
+    x, y = states(asked, column, columns, against)
+    drawn = asked.call(x, y, function=function, radius=radii, doing="drawing")
     values = drawn.means if radii is None else drawn.counts
     shade = {} if black is None else {"black": black}
+    from ..plot.figure import as_label
+
     if output.suffix.lower() == ".npy":
         _save_numbers(output, values)
     elif output.suffix.lower() == ".edm":
@@ -424,25 +285,17 @@ def recurrence_plot(
     elif plain:
         drawn.save(output, **shade)
     else:
-        drawn.plot(output, title=f"{as_label(title(x, y))}, m = {m}, tau = {tau}", **shade)
+        drawn.plot(output, title=f"{as_label(title(x, y))}, m = {words['m']}, tau = {words['tau']}", **shade)
     down, across = values.shape
-    talk.summary(
+    asked.talk.summary(
         f"{output}: {across:,} x {down:,} pixels of {drawn.n_columns:,} x {drawn.n_rows:,} "
         + ("distances" if radii is None else "cells")
     )
-    talk.document(
-        {
-            "output": str(output),
-            "series": list(x.names),
-            "against": None if y is None else y.names[0],
-            "pixels": [down, across],
-            "n_rows": drawn.n_rows,
-            "n_columns": drawn.n_columns,
-            "radius": None if radii is None else drawn.radius,
-            "recurrent": None if radii is None else int(drawn.counts.sum()),
-            "provenance": dict(drawn.provenance),
-        }
-    )
+    asked.document({
+        "series": list(x.names), "against": None if y is None else y.names[0], "pixels": [down, across],
+        "n_rows": drawn.n_rows, "n_columns": drawn.n_columns, "radius": None if radii is None else drawn.radius,
+        "recurrent": None if radii is None else int(drawn.counts.sum()), "provenance": dict(drawn.provenance),
+    })  # fmt: skip
 
 
 def _check(output: Path, plain: bool) -> None:

@@ -512,7 +512,7 @@ class StoredGrid:
 def xmap_grid(
     data: Any,
     *,
-    E: int | Sequence[int],
+    E: int | Sequence[int] = range(1, 11),
     tau: int | Sequence[int] = 1,
     Tp: int | Sequence[int] = 0,
     theta: float | Sequence[float] | None = None,

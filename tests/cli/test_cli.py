@@ -91,7 +91,7 @@ def test_version():
         (["xmap", "x.csv", "-o", "m.zarr", "--E", "three"], "three"),
         (["xmap", "x.csv", "-o", "m.zarr", "--columns", "a,,b"], "a,,b"),
         (["xmap", "x.csv", "-o", "m.csv"], "m.zarr"),
-        (["simplex", "x.csv"], "--E"),
+        (["multiview", "x.csv"], "Missing option '--target'"),
         (["xmap"], "Missing argument 'INPUT'"),
         (["plot"], "Missing argument 'RESULT'"),
         (["rqa", "x.csv"], "Missing option '--radius'"),

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.cli.methods import made
 from pyedmcl.cli.output import arguments_of
 from pyedmcl.functions import COMMANDS, FUNCTIONS
 from pyedmcl.parameters import INTEGERS
-from pyedmcl.states.states import THETAS
 
 REQUIRED = inspect.Parameter.empty
 _FOLDER = "a command writes its map to a folder, from which others read it"
@@ -28,10 +28,6 @@ DIFFERENT = {
     ("recurrence-plot", "recurrence_plot", "out"): (REQUIRED, None, _ON_DEVICE),
     ("recurrence-plot", "distance_plot", "out"): (REQUIRED, None, _ON_DEVICE),
     ("recurrence-plot", "recurrence_plot", "radius"): (None, REQUIRED, "without it the command draws distances"),
-    ("xmap-grid", "xmap_grid", "E"): ("1:10", REQUIRED, "a command is called to see something at once"),
-    ("simplex", "simplex", "E"): (REQUIRED, None, "the function may be given states (embedded=True), which have no E"),
-    ("ccm", "ccm", "E"): ("auto", None, "None is 'auto', unless the function is given states (embedded=True)"),
-    ("predict-nonlinear", "predict_nonlinear", "theta"): (None, THETAS, "None stands for the function's own"),
     ("check", "suggest", "regular"): ("insert", None, "it says what is wrong with times itself, and goes on"),
     ("embedding-scan", "false_neighbors", "tau"): ("1:5", 1, "the command takes the best lag of the scan"),
 }
@@ -41,15 +37,20 @@ def module_of(command):
     return importlib.import_module(f"pyedmcl.cli.{COMMANDS[command]}")
 
 
+def function_of(command):
+    """The function of a command, with all of its options."""
+    return made(getattr(module_of(command), command.replace("-", "_")))
+
+
 def functions_of(command):
-    """The public functions that a command names, itself or by functions of its module: ``pyedmcl.xmap``, or
-    imported."""
+    """The public functions that a command derives from, or names, itself or by functions of its module."""
     module = ast.parse(inspect.getsource(module_of(command)))
     commands = {other.replace("-", "_") for other in COMMANDS if other != command}
     parts = {node.name: node for node in module.body if isinstance(node, ast.FunctionDef) and node.name not in commands}
     at_top = {alias.asname or alias.name: node for node in module.body if isinstance(node, ast.ImportFrom)
               for alias in node.names}  # fmt: skip
-    names, waiting, seen = set(), [command.replace("-", "_")], set()
+    derived = getattr(getattr(module_of(command), command.replace("-", "_")), "functions", ())
+    names, waiting, seen = set(derived), [command.replace("-", "_")], set()
     while waiting:
         name = waiting.pop()
         seen.add(name)
@@ -59,6 +60,8 @@ def functions_of(command):
                 node = at_top.get(node.id, node)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "pyedmcl":
                 names |= {node.attr} & set(FUNCTIONS)
+            elif isinstance(node, ast.keyword) and node.arg == "function" and isinstance(node.value, ast.Constant):
+                names |= {node.value.value}  # of asked.call()
             elif isinstance(node, ast.ImportFrom) and node.level == 2:
                 names |= {alias.name for alias in node.names if FUNCTIONS.get(alias.name) == node.module}
     return sorted(names)
@@ -67,7 +70,7 @@ def functions_of(command):
 def pairs():
     """(command, function, argument), and the default of each; data are positional arguments, and no options."""
     for command in COMMANDS:
-        own = inspect.signature(getattr(module_of(command), command.replace("-", "_"))).parameters
+        own = inspect.signature(function_of(command)).parameters
         for function in functions_of(command):
             arguments = inspect.signature(getattr(pyedmcl, function)).parameters
             for name in own:
@@ -83,9 +86,10 @@ def same(own, theirs):
     """Whether a default of a command is that of a function; numbers may be written as words, such as 1:10."""
     if isinstance(own, str) and isinstance(theirs, (int, float, tuple, range)):
         try:
-            return INTEGERS.read(own) == np.atleast_1d(theirs).tolist()
+            numbers = INTEGERS.read(own) if ":" in own else [float(one) for one in own.split(",")]
         except ValueError:
             return False
+        return numbers == np.atleast_1d(theirs).tolist()
     return type(own) is type(theirs) and own == theirs
 
 
@@ -119,6 +123,7 @@ def test_defaults_that_differ_are_told_apart(own, theirs):
 
 @pytest.mark.parametrize(("own", "theirs"), [
     (1, 1), (REQUIRED, REQUIRED), ("1:10", range(1, 11)), ("-6:3", tuple(range(-6, 4))), ("0", 0.0), ("1", 1),
+    ("0.1,1.0", (0.1, 1)),
 ])  # fmt: skip
 def test_numbers_may_be_written_as_words(own, theirs):
     assert same(own, theirs)

@@ -147,6 +147,7 @@ def test_displays_are_those_of_the_environment(monkeypatch):
 ])  # fmt: skip
 def test_the_command_hands_its_progress_on(words, table, monkeypatch):
     handed = []
+    assert typer.main.get_command(app).commands[words[0]].params  # made of the function that is replaced below
 
     def function(*arguments, progress=None, **options):
         handed.append(progress)

@@ -130,7 +130,7 @@ def test_simplex(table, tmp_path, network, one_device):
     assert done.returncode == 0, done.stderr
     expected = pyedmcl.simplex(x[:, 0], target=x[:, 1], E=2, Tp=1, device=one_device)
     answer = json.loads(done.stdout)
-    assert (answer["column"], answer["target"]) == ("map0", "map1")
+    assert (answer["columns"], answer["target"]) == (["map0"], "map1")
     assert [answer[name] for name in ("rho", "mae", "rmse")] == [expected.rho, expected.mae, expected.rmse]
     with out.open(newline="") as handle:
         rows = list(csv.DictReader(handle))
