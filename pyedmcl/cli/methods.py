@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from ..errors import PyedmclWarning
 from . import options
 from .options import beside_groups, client_at, given, load, load_groups, option_of, parse_columns, read, value_of
 from .output import PICTURES, Talk, check_pictures, check_result, write_result
@@ -35,7 +37,8 @@ class Asked:
         The arguments of the functions, by their names. Where a command looks rows up, ``groups`` are labels of rows.
     columns : list of str or None
         What ``--columns`` and ``--exclude`` say.
-    output : Path or None
+    output, picture : Path or None
+        What ``--output`` and ``--plot`` name.
     talk : Talk
     """
 
@@ -95,7 +98,10 @@ class Asked:
         """The rows in which a column of the input is neither 0 nor empty."""
         import numpy as np
 
-        return np.nan_to_num(read(self.input, [column], None, self._dataset).values[:, 0]) != 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PyedmclWarning)  # the series themselves have been read, and told of
+            marks = read(self.input, [column], None, self._dataset, standardize=False)
+        return np.nan_to_num(marks.values[:, 0]) != 0
 
     def draw(self, plot: Callable[..., Any], what: str = "", **more: Any) -> None:
         """Draw the picture of ``--plot``, if it was asked for; ``what`` is told of it."""

@@ -236,18 +236,18 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
     return series
 
 
-def read(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
-    """Read a file with the options of the command at work."""
+def read(
+    path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None, **other: Any
+) -> Series:  # fmt: skip
+    """Read a file with the options of the command at work, in place of which come ``other`` ones."""
     from ..files import read_series
 
     context = running()
     given = {} if context is None else {
         name: value for name in OPTIONS if (value := context.params.get(name)) not in (None, False)
     }  # fmt: skip
-    categories = context is not None and context.info_name in RECURRENCE
-    return read_series(
-        path, columns=columns, time_column=time_column, dataset=dataset, categories=categories, **given
-    )
+    given["categories"] = context is not None and context.info_name in RECURRENCE
+    return read_series(path, columns=columns, time_column=time_column, dataset=dataset, **{**given, **other})
 
 
 def _say(series: Series, path: Path, said: dict[str, Any]) -> None:

@@ -137,3 +137,14 @@ def test_a_pair_is_tested_with_random_libraries_of_marked_rows(table, one_device
                "--sample", 4, "--surrogate", "shuffle", "--valid-lib", "used", "--json",
                "--device", one_device)  # fmt: skip
     assert [pair["rho"] for pair in json.loads(done.stdout)["pairs"]] == expected.rho.tolist()
+
+
+def test_marks_are_read_as_they_are_whatever_is_done_with_series(table, one_device):
+    """In units of its standard deviation a mark of 0 would be none."""
+    x, used = np.loadtxt(table, delimiter=",", skiprows=1, usecols=(0, 2)).T
+    expected = pyedmcl.simplex((x - x.mean()) / x.std(), E=2, valid_lib=used != 0, device=one_device)
+    done = run("simplex", table, "--column", "x", "--E", 2, "--valid-lib", "used", "--standardize", "--json",
+               "--device", one_device)  # fmt: skip
+    assert json.loads(done.stdout)["rho"] == pytest.approx(float(expected.rho), abs=1e-6)
+    everything = pyedmcl.simplex((x - x.mean()) / x.std(), E=2, device=one_device)
+    assert abs(float(everything.rho) - float(expected.rho)) > 1e-5
