@@ -84,12 +84,14 @@ def systems(name: str, number: int, rows: int) -> Data:
     return flows(rng, np.zeros((2, 2), bool), rows, 0.0)[:, 0]
 
 
-def coverage(report: Report, rows: int, numbers: range, device: str | None) -> None:
-    """Shares of values within intervals of 95 %."""
+def coverage(report: Report, rows: int, numbers: range, parts: list[str], device: str | None) -> None:
+    """Shares of values within intervals of 95 %, and the largest standard error of these over tables."""
     for name, E in (("logistic map", 2), ("flow", 4)):
+        if not any(part in name for part in parts):
+            continue
         for noise in (0.0, 0.1, 0.3, 0.5):
             ahead: dict[int, list[float]] = {Tp: [] for Tp in (1, 2, 5, 10)}
-            generated = []
+            generated: list[float] = []
             for number in numbers:
                 x = systems(name, number, rows + 10)
                 x = x + noise * x.std() * np.random.default_rng(number).standard_normal(len(x))
@@ -103,11 +105,12 @@ def coverage(report: Report, rows: int, numbers: range, device: str | None) -> N
                     shares.append(float((off[np.isfinite(off)] <= width).mean()))
                 made = pyedmcl.simplex(x[:rows], E=E, generate_steps=10, exclusion_radius=E, device=device)
                 lower, upper = made.interval(0.95)
-                generated.append(((lower <= x[rows:]) & (x[rows:] <= upper)).mean())
+                generated.append(float(((lower <= x[rows:]) & (x[rows:] <= upper)).mean()))
             report.add(
                 kind=f"interval, {name}, noise {noise:.0%}", rows=rows, tables=len(numbers), first=numbers[0],
                 **{f"Tp{Tp}": round(float(np.mean(shares)), 3) for Tp, shares in ahead.items()},
                 generated=round(float(np.mean(generated)), 3),
+                error=round(max(map(np.std, (*ahead.values(), generated))) / math.sqrt(len(numbers) - 1), 3),
             )  # fmt: skip
 
 
@@ -133,7 +136,7 @@ def main() -> None:
     numbers = range(given.first, given.first + (3 if given.quick else given.tables))
     if given.tests == "interval":
         for rows in map(int, given.rows.split(",")):
-            coverage(report, rows, numbers, given.device)
+            coverage(report, rows, numbers, parts, given.device)
         return
     for kind in kinds:
         for rows in map(int, given.rows.split(",")):
