@@ -1,7 +1,7 @@
 """Do p-values hold their level? The share of tests with p <= 0.05 in tables of series that no link joins.
 
 usage: python bench/calibration.py [--quick] [--device NAME] [--rows 150,500] [--tables 20] [--first 1000]
-       [--kinds 'season;...'] [--surrogate auto] [--n 99] [--tests p,windows,gain] [--seconds S] [--out FILE]
+       [--kinds 'season;...'] [--surrogate auto] [--n 99] [--tests p,gain,...] [--seconds S] [--out FILE]
 
 For each kind of null (bench/null_systems.py) and each number of rows: the share of p <= 0.05 of all 30 ordered pairs of
 6 series, its standard error over tables (pairs of one table are not independent), and the share of p <= 0.01. With
@@ -10,7 +10,8 @@ For each kind of null (bench/null_systems.py) and each number of rows: the share
         each other set of E compiles a kernel of its own
   windows  the same in windows of half of the rows, a quarter of them apart
   gain  p_gain of pyedmcl.ccm_significance, of the first three pairs of series in both directions
-  trend  p-value of the trend of pyedmcl.ccm_matrix, which is no test: it says so
+  converging  0 for pairs of CcmMatrixResult.converging() and 1 for others, which is no test: p05 is the share of pairs
+  verdict  0 for pairs that pyedmcl.causal_network calls direct, and 1 for others; --n is its budget
   interval  coverage of SimplexResult.interval(0.95), of maps and flows with noise: of the half of the rows that follow
         the library, at 1 to 10 steps ahead, and of as many generated steps
 Rules were chosen on numbers 0 to 99 and on kinds whose period and place are drawn; those from 1,000 on are reported.
@@ -62,10 +63,17 @@ def p_of_gains(data: Data, surrogate: str | None, n: int, number: int, device: s
     ])  # fmt: skip
 
 
-def p_of_trends(data: Data, surrogate: str | None, n: int, number: int, device: str | None) -> Data:
-    """What the trend of skill with the library gives, of all ordered pairs."""
-    found = pyedmcl.ccm_matrix(data, E=3, sample=10, seed=number, device=device)
-    return found.trend()[1][~np.eye(data.shape[1], dtype=bool)]
+def not_converging(data: Data, surrogate: str | None, n: int, number: int, device: str | None) -> Data:
+    """0 for ordered pairs whose skill grows steadily with the library, else 1."""
+    found = pyedmcl.ccm_matrix(data, E=3, sample=10, seed=number, device=device).converging()
+    return 1.0 - found[~np.eye(data.shape[1], dtype=bool)]
+
+
+def not_direct(data: Data, surrogate: str | None, n: int, number: int, device: str | None) -> Data:
+    """0 for ordered pairs of verdict "direct", else 1."""
+    options = {} if surrogate is None else {"surrogate": surrogate}
+    found = pyedmcl.causal_network(data, budget=n, seed=number, device=device, **options).verdict == "direct"
+    return 1.0 - found[~np.eye(data.shape[1], dtype=bool)]
 
 
 def systems(name: str, number: int, rows: int) -> Data:
@@ -76,12 +84,14 @@ def systems(name: str, number: int, rows: int) -> Data:
     return flows(rng, np.zeros((2, 2), bool), rows, 0.0)[:, 0]
 
 
-def coverage(report: Report, rows: int, numbers: range, device: str | None) -> None:
-    """Shares of values within intervals of 95 %."""
+def coverage(report: Report, rows: int, numbers: range, parts: list[str], device: str | None) -> None:
+    """Shares of values within intervals of 95 %, and the largest standard error of these over tables."""
     for name, E in (("logistic map", 2), ("flow", 4)):
+        if not any(part in name for part in parts):
+            continue
         for noise in (0.0, 0.1, 0.3, 0.5):
             ahead: dict[int, list[float]] = {Tp: [] for Tp in (1, 2, 5, 10)}
-            generated = []
+            generated: list[float] = []
             for number in numbers:
                 x = systems(name, number, rows + 10)
                 x = x + noise * x.std() * np.random.default_rng(number).standard_normal(len(x))
@@ -95,15 +105,17 @@ def coverage(report: Report, rows: int, numbers: range, device: str | None) -> N
                     shares.append(float((off[np.isfinite(off)] <= width).mean()))
                 made = pyedmcl.simplex(x[:rows], E=E, generate_steps=10, exclusion_radius=E, device=device)
                 lower, upper = made.interval(0.95)
-                generated.append(((lower <= x[rows:]) & (x[rows:] <= upper)).mean())
+                generated.append(float(((lower <= x[rows:]) & (x[rows:] <= upper)).mean()))
             report.add(
                 kind=f"interval, {name}, noise {noise:.0%}", rows=rows, tables=len(numbers), first=numbers[0],
                 **{f"Tp{Tp}": round(float(np.mean(shares)), 3) for Tp, shares in ahead.items()},
                 generated=round(float(np.mean(generated)), 3),
+                error=round(max(map(np.std, (*ahead.values(), generated))) / math.sqrt(len(numbers) - 1), 3),
             )  # fmt: skip
 
 
-TESTS = {"p": p_values, "windows": p_of_windows, "gain": p_of_gains, "trend": p_of_trends}
+TESTS = {"p": p_values, "windows": p_of_windows, "gain": p_of_gains,
+         "converging": not_converging, "verdict": not_direct}  # fmt: skip
 
 
 def main() -> None:
@@ -124,7 +136,7 @@ def main() -> None:
     numbers = range(given.first, given.first + (3 if given.quick else given.tables))
     if given.tests == "interval":
         for rows in map(int, given.rows.split(",")):
-            coverage(report, rows, numbers, given.device)
+            coverage(report, rows, numbers, parts, given.device)
         return
     for kind in kinds:
         for rows in map(int, given.rows.split(",")):

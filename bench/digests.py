@@ -50,9 +50,9 @@ _ATTRIBUTES = {
     "simplex": _FORECAST,
     "embed_dimension": "E rho names",
     "xmap": "rho E names edges",
-    "ccm": "lib_sizes rho n_rows E tau Tp links mean quantiles convergence",
+    "ccm": "lib_sizes rho n_rows E tau Tp links mean quantiles",
     "ccm_lagged": "Tp rho links best",
-    "ccm_matrix": "lib_sizes rho gain trend E names pairs",
+    "ccm_matrix": "lib_sizes rho gain E names",
     "ccm_significance": "links rho surrogates p_value q_value",
     "xmap_significance": "rho p_value q_value E names",
     "smap": f"{_FORECAST} theta coefficients singular_values names redone",
@@ -66,7 +66,6 @@ _ATTRIBUTES = {
     "distance_plot": "means n_rows n_columns",
 }
 _MEASURES = "RR DET L Lmax DIV ENTR LAM TT Vmax VENTR W Wmax WDIV WENTR TREND T1 T2 RTE"
-_CONVERGENCE = "tau p_value gain p_gain overlap"
 
 
 def parts(function: str, result: Any) -> Iterator[tuple[str, Any]]:
@@ -85,8 +84,6 @@ def parts(function: str, result: Any) -> Iterator[tuple[str, Any]]:
             if name == "edges" and result.rho.ndim > 2:
                 continue  # a map for each theta has no edges of its own
             value = getattr(result, name)
-            if name == "convergence":
-                value = np.array([[getattr(test, field) for field in _CONVERGENCE.split()] for test in value])
             yield name, value() if callable(value) else value
 
 

@@ -155,9 +155,7 @@ away = (
     abs(means - both.mean)[:, :-2] / standard_error[:, :-2]
 )  # the largest libraries hardly vary
 print(f"means of 100 samples differ by {away.mean():.1f} standard errors on average")
-print(
-    f"skill of {effect} estimating {cause} grows: p = {both.convergence[0].p_value:.1g}"
-)
+print(f"skill of {effect} estimating {cause} grows by {both.convergence[0].gain:.2f}")
 
 # %% [markdown]
 # ## kEDM: embedding dimensions and the map of all pairs

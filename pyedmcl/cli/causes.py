@@ -73,11 +73,10 @@ def ccm(asked: Asked, x: First = None, y: Second = None, picture: options.Pictur
         asked.talk.summary(
             f"{library} predicts {target} ({target} drives {library}?): rho = {result.mean[d, first]:.3f} at "
             f"{result.lib_sizes[first]:,} rows, {result.mean[d, last]:.3f} at {result.lib_sizes[last]:,}; trend "
-            f"tau = {test.tau:.2f}, p = {test.p_value:.2g}"
+            f"{test.trend:.2f}"
         )
         directions.append({**role_columns(library, target), "mean": result.mean[d], "median": result.median[d],
-                      "tau": test.tau, "p_value": test.p_value, "gain": test.gain, "p_gain": test.p_gain,
-                      "overlap": test.overlap})  # fmt: skip
+                      "trend": test.trend, "gain": test.gain, "overlap": test.overlap})  # fmt: skip
     asked.talk.remark(f"seed {result.seed}{asked.where('skill')}")
     asked.document({"lib_sizes": result.lib_sizes, "sample": asked.words["sample"], "seed": result.seed,
                     "E": list(result.E), "directions": directions,
@@ -109,7 +108,6 @@ def _rows(result: Any) -> list[list[Any]]:
 
 
 _SHOWN = 10  # pairs that are printed
-_RATE = 0.05
 
 
 @derived("ccm_matrix", table=True)
@@ -174,14 +172,15 @@ def ccm_matrix(
 
 def tell_convergence(talk: Talk, result: CcmMatrixResult) -> None:
     """The pairs whose skill converges most, and how many do."""
-    rows = [row for row in result.pairs() if row[3] > 0 and not row[6] > _RATE]
+    from ..statistics import STEADY
+
+    rows = [row for row in result.pairs() if row[3] > 0 and row[4] > STEADY]
     n = len(result.names) * (len(result.names) - 1)
-    tests = f", with a trend at a false discovery rate of {_RATE:g}" if len(result.lib_sizes) > 2 else ""
-    talk.summary(f"{len(rows):,} of {n:,} directions converge: skill grows with the library{tests}")
-    shown = [(target, library, f"{rho:.4f}", f"{gain:.4f}", f"{q:.3g}", E)
-             for library, target, rho, gain, _, _, q, E in rows[:_SHOWN]]  # fmt: skip
+    talk.summary(f"{len(rows):,} of {n:,} directions: skill grows steadily with the library (no test of a link)")
+    shown = [(target, library, f"{rho:.4f}", f"{gain:.4f}", f"{trend:.2f}", E)
+             for library, target, rho, gain, trend, E in rows[:_SHOWN]]  # fmt: skip
     if shown and not talk.quiet:
-        header = ("cause (target)", "effect (library)", "rho", "gain", "q", "E")
+        header = ("cause (target)", "effect (library)", "rho", "gain", "trend", "E")
         talk.table(header, shown, right=header[2:])
     talk.remark_on_arrows(len(result.names), len(rows))
 

@@ -16,7 +16,7 @@ from ..results.result import Answer, Label, Result, common, labelled
 from ..results.tables import ROLES, role_columns, roles
 from ..series.fields import Grid
 from ..states.arguments import ERRORS, PAIRS_SHOWN, spans
-from ..statistics import Convergence, convergence, false_discovery, kendall_columns, means
+from ..statistics import STEADY, Convergence, convergence, kendall, means
 
 # What convergent cross mapping returns.
 
@@ -108,10 +108,10 @@ class CcmResult(Result):
 
     @property
     def convergence(self) -> tuple[Convergence, Convergence]:
-        """Tests of both directions: does skill grow with the library? Raises InputError for errors."""
+        """How skill grows with the library, in both directions. Raises InputError for a skill that is an error."""
         if self.skill in ERRORS:
-            raise InputError(f"skill={self.skill!r}: tests of convergence are of correlations")
-        first, second = (convergence(self.rho[d], self.lib_sizes, self.n_rows[d]) for d in (0, 1))
+            raise InputError(f"skill={self.skill!r}: convergence is that of correlations")
+        first, second = (convergence(self.rho[d], self.lib_sizes) for d in (0, 1))
         return first, second
 
     def to_xarray(self) -> Any:
@@ -320,8 +320,8 @@ class WindowedCcm(Result):
 
 
 Doubles = NDArray[np.float64]
-#: Of tables of pairs; ``tau`` is Kendall's.
-PAIR_COLUMNS = (*ROLES, "rho", "gain", "tau", "p_value", "q_value", "E", "E_of")
+#: Of tables of pairs.
+PAIR_COLUMNS = (*ROLES, "rho", "gain", "trend", "E", "E_of")
 
 
 @dataclass(frozen=True, repr=False)
@@ -363,12 +363,7 @@ class CcmMatrixResult(Graph, Result):
     ('x0', 'x2')
     """
 
-    answer_columns = ("cause", "effect", "-rho", "gain", "p_value", "q_value", "E")
-
-    column_labels: ClassVar = {
-        "tau": Label("1", "Kendall's tau of mean skill against library size"),
-        "p_value": Label("1", "one-sided p-value of that trend if sizes were samples of their own; no test of a link"),
-    }  # fmt: skip
+    answer_columns = ("cause", "effect", "-rho", "gain", "trend", "E")
 
     lib_sizes: NDArray[np.int_]
     matrices: tuple[Any, ...] = field(repr=False)
@@ -398,31 +393,26 @@ class CcmMatrixResult(Graph, Result):
         high, low = (np.asarray(self.matrices[order[place]], np.float64) for place in (-1, 0))
         return high - low
 
-    def trend(self) -> tuple[Doubles, Doubles]:
-        """Kendall's tau of mean skill against library size and its one-sided p-value, each (n_series, n_series).
-
-        As for :class:`pyedmcl.statistics.Convergence`; NaN for fewer than 3 sizes.
-        """
+    @property
+    def trend(self) -> Doubles:
+        """Kendall's tau of mean skill against library size (n_series, n_series); NaN for one size."""
         rho = self.rho[np.argsort(self.lib_sizes)]
-        tau, p_value = np.full((2, *rho.shape[1:]), np.nan)
+        trend = np.full(rho.shape[1:], np.nan)
         finite = np.isfinite(rho).all(axis=0)
-        tau[finite], p_value[finite] = kendall_columns(rho[:, finite])
-        return tau, p_value
+        trend[finite] = kendall(rho[:, finite])
+        return trend
 
     def pairs(self) -> list[tuple[Any, ...]]:
-        """Pairs off the diagonal, the highest final skill first, as
-        (library, target, rho, gain, tau, p_value, q_value, E).
+        """Pairs off the diagonal, the highest final skill first, as (library, target, rho, gain, trend, E).
 
-        rho is that of the largest library; q_value is the trend's p_value adjusted for all pairs.
+        rho is that of the largest library.
         """
         final = np.asarray(self.matrices[int(np.argmax(self.lib_sizes))], np.float64)
-        tau, p_value = self.trend()
-        gain, q_value = self.gain, false_discovery(p_value)
         library, target = np.nonzero(~np.eye(len(self.names), dtype=bool))
         strength = np.where(np.isnan(final), -np.inf, final)[library, target]
         order = np.lexsort((target, library, -strength))
         library, target = library[order], target[order]
-        columns = [table[library, target].tolist() for table in (final, gain, tau, p_value, q_value)]
+        columns = [table[library, target].tolist() for table in (final, self.gain, self.trend)]
         names = [self.names[i] for i in library], [self.names[j] for j in target]
         return list(zip(*names, *columns, self.E[library].tolist(), strict=True))
 
@@ -434,17 +424,15 @@ class CcmMatrixResult(Graph, Result):
         """:meth:`pairs` as rows of :data:`PAIR_COLUMNS`."""
         return [(*roles(*row[:2]), *row[2:], "effect") for row in self.pairs()]
 
-    def converging(self, rate: float = 0.05) -> NDArray[np.bool_]:
-        """Pairs (n_series, n_series) whose skill grows with the library.
+    def converging(self) -> NDArray[np.bool_]:
+        """Pairs (n_series, n_series) whose skill grows steadily: with a gain, and a trend above 0.5.
 
-        Those that gain from the smallest to the largest library and, of at least 3 sizes, whose skill rises so steadily
-        that its trend (Mann and Kendall) would have a false discovery rate of ``rate`` if sizes were samples of their
-        own. They share one series: 15 to 42 % of pairs without any link are among these. It describes what grows and is
-        no test; ``p_gain`` of :func:`pyedmcl.ccm_significance` is one, and :func:`pyedmcl.causal_network` asks more.
+        This describes and is no test: libraries share one series, and 14 to 45 % of pairs without any link are among
+        these (docs/causality.md). ``p_gain`` of :func:`pyedmcl.ccm_significance` is a test, and
+        :func:`pyedmcl.causal_network` asks more.
         """
-        rate = real("rate", rate, "a number between 0 and 1", lambda share: 0 < share < 1)
-        converged: NDArray[np.bool_] = self.gain > 0
-        return converged if len(self.lib_sizes) < 3 else converged & (false_discovery(self.trend()[1]) <= rate)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((self.gain > 0) & (self.trend > STEADY))
 
     def to_xarray(self) -> Any:
         """An xarray.Dataset of rho (lib_size, library, target) and of E (library); the coordinates of a field take the
@@ -453,15 +441,15 @@ class CcmMatrixResult(Graph, Result):
         rho = labelled(self.rho, [("lib_size", self.lib_sizes), *pairs], "rho")
         return need("xarray", "to_xarray()").Dataset({"rho": rho, "E": labelled(self.E, pairs[:1], "E")})
 
-    def to_networkx(self, rate: float = 0.05) -> Any:
+    def to_networkx(self) -> Any:
         """A networkx.DiGraph of all series, with an edge from cause to effect for each pair of :meth:`converging`.
 
         Needs networkx.
         """
-        chosen = self.converging(rate)
+        chosen = self.converging()
         place = {name: number for number, name in enumerate(self.names)}
         edges = (
-            (row[0], row[1], dict(zip(PAIR_COLUMNS[4:9], row[4:9], strict=True))) for row in self.table()
+            (row[0], row[1], dict(zip(PAIR_COLUMNS[4:8], row[4:8], strict=True))) for row in self.table()
             if chosen[place[row[1]], place[row[0]]]
         )  # fmt: skip
         return graph_of(self.names, dict(zip(self.names, self.E.tolist(), strict=True)), edges)
@@ -469,9 +457,8 @@ class CcmMatrixResult(Graph, Result):
     def plot(self, path: str | None = None, *, cluster: bool = False) -> Any:
         """Map of what skill gains from the smallest to the largest library; saved to ``path`` if given.
 
-        A star marks pairs of :meth:`converging` at the rate 0.05, where there are at least 3 sizes. Of
-        one size it is the map of the skill. ``cluster`` puts series that are alike side by side. Needs matplotlib, and
-        SciPy for ``cluster``.
+        A star marks pairs of :meth:`converging`. Of one size it is the map of the skill. ``cluster`` puts series that
+        are alike side by side. Needs matplotlib, and SciPy for ``cluster``.
         """
         from ..plot import heat_map
 
@@ -479,30 +466,25 @@ class CcmMatrixResult(Graph, Result):
         if low == high:
             title = f"libraries of {high:,} rows"
             return heat_map(np.asarray(self.at(high)), self.names, path, title=title, cluster=cluster)
-        title, marks = f"gain of skill from {low:,} to {high:,} library rows, {self.sample} samples", None
-        if len(self.lib_sizes) > 2:
-            marks = (false_discovery(self.trend()[1]) <= 0.05) & (self.gain > 0)
-            title += "\n* skill rises steadily with the library (no test of a link)"
+        title = f"gain of skill from {low:,} to {high:,} library rows, {self.sample} samples"
         return heat_map(
-            self.gain, self.names, path, title=title, marks=marks, label="gain of cross-map skill rho", cluster=cluster
-        )
+            self.gain, self.names, path, title=title + "\n* skill rises steadily with the library (no test of a link)",
+            marks=self.converging(), label="gain of cross-map skill rho", cluster=cluster,
+        )  # fmt: skip
 
     def plot_network(
-        self, path: str | None = None, rate: float = 0.05, *, top: int = 40, layout: str = "circle",
-        clusters: Any = None,
-    ) -> Any:  # fmt: skip
+        self, path: str | None = None, *, top: int = 40, layout: str = "circle", clusters: Any = None
+    ) -> Any:
         """Pairs of :meth:`converging` as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.
 
         ``layout`` and ``clusters`` as for ``CausalNetwork.plot``.
         """
         from ..plot.pairs import causal_network
 
-        keep, title = self.converging(rate), "skill grows with the library"
-        if len(self.lib_sizes) > 2:
-            title += " steadily (no test of a link)"
+        title = "skill grows with the library steadily (no test of a link)"
         return causal_network(
-            self.at(int(self.lib_sizes.max())), self.names, path, keep=keep, top=top, title=title, layout=layout,
-            clusters=clusters,
+            self.at(int(self.lib_sizes.max())), self.names, path, keep=self.converging(), top=top, title=title,
+            layout=layout, clusters=clusters,
         )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from ..states import arguments
 from ..states.arguments import PredictionOptions, measure, operations
 from ..states.rows import library_of, observed_at, sides_of
 from ..states.states import condition_together, embed, future
+from ..statistics import means
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -252,7 +253,7 @@ def generate(
     n, reach = len(p.query), (p.lags - 1) * p.tau + 1
     series = p.query[:, 0].astype(np.float64)
     window = series[-reach:]
-    predicted, variance = np.full((2, steps), np.nan)
+    predicted = np.full(steps, np.nan)
     record = Record()
     of_search: dict[str, list[Mapping[str, Any]]] = {}
     library_mask = np.ones(len(p.library), bool) if p.library_mask is None else p.library_mask
@@ -266,7 +267,7 @@ def generate(
         forecast, record = project(executor, next_step, dtype, request)
         for entry in record.searched:
             of_search.setdefault(entry["used"], []).append(entry)
-        predicted[step], variance[step] = forecast.predicted[0], forecast.variance[0]
+        predicted[step] = forecast.predicted[0]
         window = np.append(window[1:], predicted[step])
     searched = tuple(
         {**min(entries, key=lambda entry: entry["recall"]), "steps": len(entries)} for entries in of_search.values()
@@ -274,6 +275,8 @@ def generate(
     rows = np.arange(n - 1, n - 1 + steps)
     made = replace(p, rows=rows, observed=np.full(steps, np.nan))
     nothing, errors = float("nan"), _errors_of_steps(executor, p, steps, dtype, request)
+    # Neighbours of what was generated agree ever more, and know nothing of how far the path is astray.
+    variance = np.maximum.accumulate(means(errors**2))
     return made, Forecast(predicted, variance, nothing, nothing, nothing, errors), replace(record, searched=searched)
 
 
@@ -433,6 +436,8 @@ class SimplexResult(Result):
         Value there, NaN outside the series.
     predicted, variance : ndarray of float64
         Weighted mean of the neighbours' targets, and the weighted variance around it; NaN where there is no neighbour.
+        The variance of a generated step is the mean square error of paths of as many steps, and never falls; NaN for a
+        library of another series.
     rho, mae, rmse : float
         Pearson correlation (NaN for fewer than 3 pairs or zero variance), mean absolute error, root mean square error.
     group : ndarray of numbers or text, or None

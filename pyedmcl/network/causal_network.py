@@ -125,7 +125,7 @@ def causal_network(
         For n="auto": surrogates of a pair, as a mean over all pairs. What pairs that are soon decided leave goes to the
         others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
     convergence : bool
-        Whether skill must grow with the library.
+        Whether skill must grow with the library: with a gain, and Kendall's tau above 0.5.
     lib_sizes : int or sequence of int, optional
         Rows of a sub-library: more than the neighbours, at most the rows there are; several up to all by default.
     sample : int

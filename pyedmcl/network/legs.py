@@ -548,8 +548,8 @@ class LegsOfNetwork:
         self._begin("surrogates")
         draws, p_value, q_value = self._surrogates(tuple(lags[place] for place in early))
         self._begin("convergence")
-        gain, p_convergence = self._convergence(lib_sizes, Tp)
-        evidence = Evidence(skill, q_value, gain, p_convergence, lag, legs.rate, legs.latest)
+        gain, trend = self._convergence(lib_sizes, Tp)
+        evidence = Evidence(skill, q_value, gain, trend, lag, legs.rate, legs.latest)
         if legs.lags:
             self._begin("order of lags")
             evidence = self._order(evidence, by_lag, Tp)
@@ -569,7 +569,7 @@ class LegsOfNetwork:
             names=series.names, verdict=verdict, codes=codes, rho=rho, skill=skill, lag=lag, lags=legs.lags,
             by_lag=by_lag, p_value=missing if p_value is None else p_value,
             q_value=missing if q_value is None else q_value, draws=draws, gain=missing if gain is None else gain,
-            p_convergence=missing if p_convergence is None else p_convergence, through=through, carried=carried,
+            trend=missing if trend is None else trend, through=through, carried=carried,
             partial=left, p_partial=p_partial, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
             p_lag=missing if evidence.p_lag is None else evidence.p_lag, latest=legs.latest,
             p_forecast=missing if evidence.p_forecast is None else evidence.p_forecast,
@@ -684,11 +684,11 @@ class LegsOfNetwork:
         return table.n, p_value, false_discovery(p_value)
 
     def _convergence(self, lib_sizes: Any, Tp: NDArray[np.int_]) -> tuple[Doubles | None, Doubles | None]:
-        """Gain of skill with the library at the lag of each pair, and p-value of its trend; None if the leg is off."""
+        """Gain of skill with the library at the lag of each pair, and its trend; None if the leg is off."""
         legs, N = self._legs, self._series.n_series
         if not legs.convergence:
             return None, None
-        gain, p_value = np.full((2, N, N), np.nan)
+        gain, trend = np.full((2, N, N), np.nan)
         for lag in np.unique(Tp).tolist():
             pairs = lag == Tp
             fields = self._fields | {"Tp": lag}
@@ -702,8 +702,8 @@ class LegsOfNetwork:
             result = CcmMatrixResult(
                 np.array(problem.lib_sizes), tuple(matrices), self._dims, self._series.names, legs.sample, legs.seed
             )
-            gain[pairs], p_value[pairs] = result.gain[pairs], result.trend()[1][pairs]
-        return gain, p_value
+            gain[pairs], trend[pairs] = result.gain[pairs], result.trend[pairs]
+        return gain, trend
 
     def _partial(self, evidence: Evidence) -> tuple[NDArray[np.int_], Doubles, Doubles, NDArray[np.int_]]:
         """Of each link the series that explains it best, or -1; the skill through it, and what is left without it.

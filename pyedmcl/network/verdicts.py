@@ -15,7 +15,7 @@ from ..errors import InputError, need, pandas_for, shown
 from ..results.edges import Graph, graph_of
 from ..results.result import ANSWER_ROWS, Answer, Label, Result, labelled
 from ..series.fields import Grid
-from ..statistics import false_discovery, reached_of
+from ..statistics import STEADY, false_discovery, reached_of
 
 # All tables are (n_series, n_series) with row = effect (the library, whose states predict) and column = cause (the
 # target).
@@ -56,9 +56,9 @@ class Evidence:
     skill: Doubles
     # Against surrogates.
     q_value: Doubles | None
-    # gain, p_convergence: Of skill with the size of the library.
+    # gain, trend: Of skill with the size of the library.
     gain: Doubles | None
-    p_convergence: Doubles | None
+    trend: Doubles | None
     # Tp of the highest skill.
     lag: NDArray[np.int_] | None
     # The level of all tests.
@@ -78,10 +78,10 @@ class Evidence:
 
     @cached_property
     def converges(self) -> Mask | None:
-        if self.gain is None or self.p_convergence is None:
+        if self.gain is None or self.trend is None:
             return None
         with np.errstate(invalid="ignore"):
-            return np.asarray((self.gain > 0) & _at_most(self.p_convergence, self.rate))
+            return np.asarray((self.gain > 0) & (self.trend > STEADY))
 
     @cached_property
     def before(self) -> Mask | None:
@@ -286,11 +286,11 @@ def _chance(network: CausalNetwork, cause: int, effect: int) -> str:
 
 
 def _growth(network: CausalNetwork, cause: int, effect: int) -> str:
-    gain, p = float(network.gain[effect, cause]), float(network.p_convergence[effect, cause])
+    gain, trend = float(network.gain[effect, cause]), float(network.trend[effect, cause])
     if np.isnan(gain):
         return "Convergence was not tested." if "convergence-off" in network.codes[effect, cause] else ""
-    grows = "grows" if gain > 0 and p <= network.rate else "does not grow reliably"
-    return f"The skill {grows} with the library (gain {gain:.2f}, p of the trend {p:.2g})."
+    grows = "grows steadily" if gain > 0 and trend > STEADY else "does not grow steadily"
+    return f"The skill {grows} with the library (gain {gain:.2f}, Kendall's tau of the trend {trend:.2f})."
 
 
 def _order(network: CausalNetwork, cause: int, effect: int) -> str:
@@ -365,7 +365,7 @@ def methods(network: CausalNetwork) -> str:
             f"({network.surrogate!r}; false discovery rate {network.rate:g})."
         )
     if np.isfinite(network.gain).any():
-        parts.append("It had to grow with the library (Mann-Kendall).")
+        parts.append(f"It had to grow with the library (Kendall's tau above {STEADY:g}).")
     if network.lag is not None:
         parts.append(
             f"Of lags from {network.lags[0]} to {network.lags[-1]} the best had to be at most {network.latest} "
@@ -386,7 +386,7 @@ def methods(network: CausalNetwork) -> str:
 
 COLUMNS = (
     "cause", "effect", "verdict", "rho", "Tp", "best_lag", "rho_at_best_lag", "lag_allows", "p_lag", "p_value",
-    "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "p_partial",
+    "q_value", "surrogates", "gain", "trend", "other", "rho_through_other", "partial", "p_partial",
     "p_forecast", "E", "E_of", "tau", "reasons",
 )  # fmt: skip
 _ANSWER = ("cause", "effect", "verdict", "rho_at_best_lag", "best_lag", "q_value", "E")
@@ -421,8 +421,9 @@ class CausalNetwork(Graph, Result):
         P-value of the best lag that a cause may have being better than all others; NaN for pairs that fail another leg.
     p_value, q_value, draws : ndarray
         Against surrogates of the cause, and how many there were.
-    gain, p_convergence : ndarray
-        Of skill from the smallest to the largest library, and the p-value of the trend (Kendall, one-sided).
+    gain, trend : ndarray
+        Of skill from the smallest to the largest library, and Kendall's tau of skill and library size. These
+        describe and are no test: series without a link often have both.
     through, carried, partial : ndarray
         Number of the series that explains the link best (-1 for none), the skill of the estimate of the cause through
         it, and the partial correlation that is left without it.
@@ -477,7 +478,7 @@ class CausalNetwork(Graph, Result):
     q_value: Doubles
     draws: NDArray[np.int_] | None
     gain: Doubles
-    p_convergence: Doubles
+    trend: Doubles
     through: NDArray[np.int_]
     carried: Doubles
     partial: Doubles
@@ -543,7 +544,7 @@ class CausalNetwork(Graph, Result):
             self.names[cause], self.names[effect], self.verdict[at], float(self.rho[at]), int(self.Tp[at]), lag,
             float(self.skill[at]), None if lag is None else lag <= self.latest,
             float(self.p_lag[at]), float(self.p_value[at]), float(self.q_value[at]),
-            0 if self.draws is None else int(self.draws[at]), float(self.gain[at]), float(self.p_convergence[at]),
+            0 if self.draws is None else int(self.draws[at]), float(self.gain[at]), float(self.trend[at]),
             "" if z < 0 else self.names[z], float(self.carried[at]), float(self.partial[at]),
             float("nan") if self.p_partial is None else float(self.p_partial[at]), float(self.p_forecast[at]),
             int(self.E[effect]), "effect", self.tau, " ".join(self.codes[at]),
@@ -574,7 +575,7 @@ class CausalNetwork(Graph, Result):
         tables = {
             "verdict": self.verdict.astype(str), "rho": self.rho, "Tp": self.Tp, "rho_at_best_lag": self.skill,
             "best_lag": self.lag, "p_lag": self.p_lag, "p_value": self.p_value, "q_value": self.q_value,
-            "surrogates": self.draws, "gain": self.gain, "p_convergence": self.p_convergence,
+            "surrogates": self.draws, "gain": self.gain, "trend": self.trend,
             "rho_through_other": self.carried, "partial": self.partial, "p_partial": self.p_partial,
             "p_forecast": self.p_forecast,
         }  # fmt: skip

@@ -19,7 +19,6 @@ from ..results.edges import EDGE_COLUMNS, Strongest, between_series, blank_itsel
 from ..results.result import brief
 from ..results.tables import ROLES, roles
 from ..states.arguments import ERRORS
-from ..statistics import false_discovery
 from .content import (
     SIDE,
     Curves,
@@ -442,7 +441,7 @@ def _plain(value: Any) -> Any:
 # Sections of convergent cross mapping of all pairs and of causal networks.
 
 
-_TESTED = 2_000  # series up to which the trend of every pair is tested, in memory
+_TESTED = 2_000  # series up to which the trend of every pair is computed, in memory
 _TESTS = ("p_value", "q_value")
 
 
@@ -452,42 +451,39 @@ def of_ccm_matrix(result: Any, wishes: Wishes) -> Section:
     order = np.argsort(result.lib_sizes)
     smallest, largest = result.matrices[order[0]], result.matrices[order[-1]]
     links = strongest_links(largest, names, None, wishes.top)
-    several, tested = len(sizes) > 1, len(sizes) > 2 and len(names) <= _TESTED
+    several, tested = len(sizes) > 1, len(sizes) > 1 and len(names) <= _TESTED
     layers = [(f"skill (rho), {sizes[-1]:,} rows", largest, "RdBu_r", -1.0, 1.0)]
     if several:
         layers.append((f"skill (rho), {sizes[0]:,} rows", smallest, "RdBu_r", -1.0, 1.0))
     if several and len(names) <= _TESTED:
         layers.insert(1, ("gain of skill", result.gain, "RdBu_r", -1.0, 1.0))
-    tau = p_value = q_value = None
+    trend = None
     remarks = []
     if tested:
-        tau, p_value = result.trend()
-        q_value = false_discovery(p_value)
-        layers.insert(2, ("q-value of the trend", q_value, "magma", 0.0, 0.2))
-    elif len(sizes) > 2:
-        remarks.append(f"Trends are tested for at most {_TESTED:,} series, so there are no p-values here.")
+        trend = result.trend
+        layers.insert(2, ("trend (Kendall's tau)", trend, "RdBu_r", -1.0, 1.0))
+    elif several:
+        remarks.append(f"Trends are computed for at most {_TESTED:,} series, so there are none here.")
     ends = [_rows_of(matrix, links) for matrix in (smallest, largest)]
     rows = [
         (*roles(names[i], names[j]), float(high), float(high - low) if several else None,
-         *(None if table is None else float(table[i, j]) for table in (tau, p_value, q_value)), int(result.E[i]),
-         "effect")
+         None if trend is None else float(trend[i, j]), int(result.E[i]), "effect")
         for i, j, low, high in zip(links.effects, links.causes, *ends, strict=True)
     ]  # fmt: skip
-    note = "A link needs a skill that grows with the library, too: see gain, and tau (Kendall's), p and q of the trend."
+    note = "A link needs a skill that grows with the library, too: see gain and trend (Kendall's tau); no tests."
     pairs = pairs_of(names, None)
     parts: tuple[Part, ...] = (
-        *network_of(links.arrows(names, names, q_value), f"skill (rho) of {sizes[-1]:,} rows", wishes.rate, total=pairs,
-                    warning="" if tested else UNTESTED),
+        *network_of(links.arrows(names, names), f"skill (rho) of {sizes[-1]:,} rows", wishes.rate, total=pairs,
+                    warning=UNTESTED),
         Table("Strongest links", PAIR_COLUMNS, rows, of_total(len(rows), pairs) + " " + note),
         *_convergence(result, links, wishes), skill_map("Map of all pairs", layers, names, None, wishes),
         *histogram_of_E(result.E),
     )  # fmt: skip
     answer: tuple[str, ...] = _highest(links, names, None, "rho")
-    if q_value is not None:
-        growing = int(((q_value <= wishes.rate) & (result.gain > 0)).sum())
+    if trend is not None:
         answer = (
-            f"The skill of {growing:,} of {pairs:,} pairs grows with the library at a false discovery rate of "
-            f"{wishes.rate:g}.",
+            f"The skill of {int(result.converging().sum()):,} of {pairs:,} pairs grows steadily with the library: "
+            "no test of a link.",
             "Series that share a season or a driver converge, too: causal_network() also tests against surrogates and "
             "compares lags.",
         )

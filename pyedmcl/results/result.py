@@ -174,7 +174,7 @@ COMMON = {
     "surrogates_q95": Label("1", "95 % quantile of the skill of surrogates"),
     "gain": Label("1", "skill at the largest library less that at the smallest"),
     "p_gain": Label("1", "p-value of that gain against those of surrogates"),
-    "p_convergence": Label("1", "p-value of the growth of skill with the library"),
+    "trend": Label("1", "Kendall's tau of mean skill against library size; it describes, and is no test"),
     "verdict": Label("", "direct, link, indirect, unordered or none"),
     "reasons": Label("", "reasons of the verdict, as codes"),
     "best_lag": Label("rows", "interval Tp of the highest skill"),

@@ -50,7 +50,7 @@ def test_ccm(table, tmp_path, one_device):
     assert [(row["library"], row["lib_size"]) for row in rows] == [(n, s) for n in "ab" for s in ("20", "80", "140")]
     np.testing.assert_array_equal([float(row["mean"]) for row in rows], expected.mean.reshape(-1))
     answer = json.loads(run(*options, "--json").stdout)
-    assert answer["seed"] == 4 and answer["directions"][1]["p_value"] == expected.convergence[1].p_value
+    assert answer["seed"] == 4 and answer["directions"][1]["trend"] == expected.convergence[1].trend
     with_two = json.loads(run("ccm", path, "--x", 1, "--y", 2, "--E", "2,3", "--sample", 2, "--lib-sizes", "30,60",
                               "--seed", 1, "--device", one_device, "--json").stdout)  # fmt: skip
     assert with_two["neighbors"] == []

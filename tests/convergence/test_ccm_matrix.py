@@ -131,16 +131,15 @@ def test_dimensions_and_sizes_by_themselves(one_device):
     np.testing.assert_array_equal(result.E, pyedmcl.embed_dimension(np.column_stack([x, y]), E_max=4,
                                                                     device=one_device).E)  # fmt: skip
     assert len(result.lib_sizes) == 8 and result.lib_sizes[-1] == 157 and told[-1] == (2, 2, "series")
-    tau, p_value = result.trend()
     for i, j in ((0, 1), (1, 0)):
-        assert (tau[i, j], p_value[i, j]) == kendall(result.rho[:, i, j])
-    assert p_value[1, 0] < 0.01 and np.isnan(tau[0, 0])
+        assert result.trend[i, j] == kendall(result.rho[:, i, j, None])
+    assert result.converging()[1, 0] and np.isnan(result.trend[0, 0])
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = result.to_frame()
     roles = ["cause", "effect", "library", "target"]
-    assert list(frame.columns) == [*roles, "rho", "gain", "tau", "p_value", "q_value", "E", "E_of"]
+    assert list(frame.columns) == [*roles, "rho", "gain", "trend", "E", "E_of"]
     assert frame.cause.equals(frame.target.rename("cause")) and set(frame.E_of) == {"effect"}
-    assert frame["library"][0] == "y" and frame["p_value"][0] == p_value[1, 0]
+    assert frame["library"][0] == "y" and frame["trend"][0] == result.trend[1, 0]
 
 
 class Stop:

@@ -44,6 +44,7 @@ def test_generated_steps_lie_within_and_intervals_grow(one_device):
         width.append(upper - lower)
     assert np.mean(hits) == pytest.approx(0.8, abs=0.09)  # 144 of them
     assert (np.diff(np.mean(width, axis=0)) > 0).all()
+    assert (np.diff(made.variance) >= 0).all() and made.variance[5] > 2 * made.variance[0]
     frame = pytest.importorskip("pandas") and made.to_frame(level=0.8)
     np.testing.assert_array_equal(frame["upper"], upper)
 
@@ -63,5 +64,16 @@ def test_too_few_errors_for_a_level_are_told(one_device):
     with pytest.raises(InputError, match="level=1"):
         found.interval(1)
     other = pyedmcl.simplex(noisy_map(1, 60, 0.1), noisy_map(2, 60, 0.1), E=2, generate_steps=3, device=one_device)
+    assert np.isnan(other.variance).all()
     with pytest.raises(InputError, match="errors of step 1"):
         other.interval()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_the_variance_of_generated_steps_never_shrinks(noise, one_device):
+    """That among neighbours does, to 1e-36: what was generated is ever nearer to a row of the library."""
+    for seed in range(6):
+        x = noisy_map(seed, 320, noise)
+        made = pyedmcl.simplex(x[:300], E=2, generate_steps=20, device=one_device)
+        off = (made.predicted - x[300:]) ** 2
+        assert (np.diff(made.variance) >= 0).all() and made.variance[-1] > 0.1 * off.mean()

@@ -9,5 +9,5 @@ from pyedmcl.network.verdicts import Evidence
 
 def evidence(skill, lag, **more):
     ones = np.ones_like(skill)
-    options = {"q_value": 0 * ones, "gain": ones, "p_convergence": 0 * ones, "rate": 0.05, "latest": -1}
+    options = {"q_value": 0 * ones, "gain": ones, "trend": ones, "rate": 0.05, "latest": -1}
     return Evidence(skill=skill, lag=lag, **(options | more))

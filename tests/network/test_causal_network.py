@@ -309,3 +309,15 @@ def test_a_driver_that_is_not_in_the_table_is_told(one_device):
     assert found.hidden_driver and "not in the table" in repr(found)
     apart = pyedmcl.causal_network(null_table("AR(1) 0.5", 7, 6, 300), budget=200, seed=1, device=one_device)
     assert not apart.hidden_driver and "not in the table" not in repr(apart)
+
+
+@pytest.mark.parametrize("kind", ["AR(1) 0.9", "random walk", "logistic maps", "season 12.37", "lognormal"])
+def test_skill_that_grows_with_the_library_is_no_link(kind, one_device):
+    """It grows in a third of pairs without a link, and the verdict does not stand on it alone."""
+    growing, arrows = 0, 0
+    for number in (7, 8, 9):
+        data = null_table(kind, number, 6, 300)
+        growing += int(pyedmcl.ccm_matrix(data, E=3, sample=10, seed=1, device=one_device).converging().sum())
+        found = pyedmcl.causal_network(data, E=3, budget=200, seed=1, device=one_device)
+        arrows += int((found.verdict == "direct").sum())
+    assert arrows <= 3 < 9 <= growing  # of 90 pairs

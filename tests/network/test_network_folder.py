@@ -17,7 +17,7 @@ from pyedmcl.errors import InputError, Interrupted, PyedmclWarning, StoreForeign
 from pyedmcl.jobs.status import Observer
 from pyedmcl.jobs.steps import StepSink
 
-FIELDS = ("verdict", "rho", "lag", "by_lag", "p_value", "draws", "gain", "p_convergence", "through", "partial", "E")
+FIELDS = ("verdict", "rho", "lag", "by_lag", "p_value", "draws", "gain", "trend", "through", "partial", "E")
 CALL = {"E_max": 3, "lags": (-2, -1, 0), "budget": 100, "tau": 1}
 
 

@@ -52,4 +52,4 @@ def test_masks_of_all_pairs_are_made_once(monkeypatch):
     for effect, cause in np.ndindex(12, 12):
         if effect != cause:
             verdict_of(one, effect, cause, True, None, len(intermediates(one, effect, cause)))
-    assert len(made) == 4  # of surrogates, convergence, lags and forecasts
+    assert len(made) == 3  # of surrogates, lags and forecasts

@@ -38,8 +38,8 @@ def test_names_of_series_are_not_taken_for_names_of_columns(one_device):
 
 
 def test_the_lag_of_a_network_and_the_tau_of_kendall_are_told_apart(one_device):
-    of_trend = made("CcmMatrixResult", one_device).to_frame().attrs
-    assert of_trend["units"]["tau"] == "1" and "Kendall" in of_trend["meanings"]["tau"]
+    of_matrix = made("CcmMatrixResult", one_device).to_frame().attrs
+    assert "tau" not in of_matrix["units"] and "Kendall" in of_matrix["meanings"]["trend"]
     assert made("CausalNetwork", one_device).to_frame().attrs["units"]["tau"] == "rows"
 
 

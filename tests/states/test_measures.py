@@ -116,7 +116,7 @@ def test_what_cannot_be_had_is_refused_by_name(tmp_path):
     wide = np.broadcast_to(X[:100, None], (100, 50_000))
     with pytest.raises(InputError, match=r"predictions=True: the result of .* needs 1,000,000,000,000 bytes of memory"):
         pyedmcl.xmap(wide, E=2, predictions=True)
-    with pytest.raises(InputError, match="skill='rmse': tests of convergence are of correlations"):
+    with pytest.raises(InputError, match="skill='rmse': convergence is that of correlations"):
         assert pyedmcl.ccm(X, Y, E=2, lib_sizes=20, sample=2, skill="rmse").convergence
 
 
