@@ -354,7 +354,7 @@ def methods(network: CausalNetwork) -> str:
         states += f", exclusion radius {network.exclusion_radius}"
     recordings = f" in {network.groups:,} recordings" if network.groups else ""
     parts = [
-        f"Causal links among {len(network.names)} series of {network.n_steps:,} rows{recordings} were inferred by "
+        f"Links among {len(network.names)} series of {network.n_steps:,} rows{recordings} were inferred by "
         f"convergent cross mapping (Sugihara et al. 2012; pyedmcl {__version__}, seed {network.seed}; {states})."
     ]
     if network.season:
@@ -375,7 +375,7 @@ def methods(network: CausalNetwork) -> str:
         parts.append("Partial cross mapping (Leng et al. 2020) told indirect links.")
     if np.isfinite(network.p_forecast).any():
         parts.append(
-            f"Forecasts of the effect beside up to {MOST_BESIDE} of its other causes decided doubtful links."
+            f"Forecasts of the effect beside up to {MOST_BESIDE} other causes decided doubtful links."
         )
     parts.append("Unmeasured drivers cannot be excluded.")
     return " ".join(parts)
