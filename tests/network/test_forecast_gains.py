@@ -119,7 +119,7 @@ def test_true_links_that_four_legs_doubt(seed, verdict, code, one_device):
     said = found.statement("x1", "x2")
     assert said.startswith("There is evidence that x1 drives x2") and "x1 improves forecasts of x2 (p = " in said
     assert ("also where x0 is known" in said) == (verdict == "indirect") == ("alone would explain it" in said)
-    assert "Forecasts of the effect beside up to 3 of its other causes" in found.methods()
+    assert "Forecasts of the effect beside up to 3 other causes" in found.methods()
 
 
 def test_chains_stay_chains(one_device):
