@@ -166,7 +166,7 @@ def _steady(lines: Sequence[tuple[int, str]], rows: Sequence[Sequence[str]], wid
     """Number of the line from which on lines have as many cells as a row, if it is among the first; one cell less has
     a line of names where the first column has none."""
     odd = [place for place, row in enumerate(rows[: len(rows) // 2]) if not fits(row, width)]
-    if not odd or odd[-1] >= _ABOVE:
+    if not odd or odd[-1] >= _ABOVE or width == 1:
         return lines[0][0]
     first, *later = [row[0] for row in rows[odd[-1] + 1 : odd[-1] + 3]]
     named_below = is_text(first) and not any(map(is_text, later))
@@ -312,11 +312,12 @@ def _refuse_parted_numbers(
     body = [",".join(cell.strip() for cell in row) for row in rows]
     parts = _ONE_NUMBER if said else _TWO_PARTS
     places = [place for place, text in enumerate(body) if parts.fullmatch(text)]
-    others = sum(len(row) >= layout.width and not is_missing_cell(text) for row, text in zip(rows, body, strict=True))
-    if len(places) < max(2, 0.9 * others):
+    others = [text for row, text in zip(rows, body, strict=True) if len(row) >= layout.width]
+    gaps = sum(is_missing_cell(text) or is_gap_word(text) or options.numbers.is_gap(text) for text in others)
+    if len(places) < max(2, 0.9 * (len(others) - gaps)):
         return
-    header = rows[places[0] - 1] if places[0] and options.header is not False else ["0"]
-    names = 0 if any(map(like_number, header)) else len(header)
+    above = rows[: places[0]] if options.header is not False else []  # rows with gaps may stand there, too
+    names = next((len(row) for row in reversed(above) if any(row) and all(map(is_text, filter(str.strip, row)))), 0)
     numbers = [body[place].split(",") for place in places]
     lead = any(len(rest[0]) > 1 and rest[0][0] == "0" for _, *rest in numbers if rest) or any(
         first in ("-0", "+0") for first, *_ in numbers
@@ -327,8 +328,10 @@ def _refuse_parted_numbers(
         mark = "mark thousands" if options.numbers.thousands == "," else "are decimal marks"
         layout.inferred.append(f"{what}: commas {mark}: {body[places[0]]} is one number of one column")
     elif same and len(numbers[0][1]) > 1 and names != 2:
+        three = len(numbers[0][1]) == 3
         raise InputError(
-            f"{what}: {body[places[0]]} may be two numbers, or one with a decimal comma. Say decimal='.' or decimal=','"
+            f"{what}: {body[places[0]]} may be two numbers, or one with a decimal comma{' or thousands' * three}. Say "
+            f"decimal='.' or decimal=','" + " or thousands=','" * three
         )
 
 
@@ -398,7 +401,8 @@ def _find_header(
         first_full = begin
         if _is_header_with_numbers(lines, rows, first_full, numeric, width, what):
             after = first_full + 1  # "Subject: 12" may stand above names that are numbers
-            if after < len(rows) - 1 and _is_header_with_numbers(lines, rows, after, numeric, width, what):
+            beneath = after < len(rows) - 1 and bool(rows[after][0].strip())
+            if beneath and _is_header_with_numbers(lines, rows, after, numeric, width, what):
                 first_full = after
             _take_header(lines, rows, first_full, first_full + 1, layout, what)
         else:
@@ -409,7 +413,8 @@ def _find_header(
             _pass_over(lines, range(first_full), "above the table", layout)
         return
     place, first = _names_among(lines, rows, top, what), top[-1] + 1
-    if place and first < len(rows) - 1 and _is_header_with_numbers(lines, rows, first, numeric, width, what):
+    numbered = place and first < len(rows) - 1 and bool(rows[first][0].strip())  # without a first cell it is a row
+    if numbered and _is_header_with_numbers(lines, rows, first, numeric, width, what):
         place, first = first, first + 1  # names that are numbers, below a line of as many words
     _take_header(lines, rows, place, first, layout, what)
 

@@ -272,3 +272,24 @@ def test_a_line_without_end_is_no_table(tmp_path, monkeypatch):
     (tmp_path / "line.csv").write_text("x" * (2 << 20))
     with pytest.raises(InputError, match="first line is longer than 1 MiB"):
         read_series(tmp_path / "line.csv")
+
+
+@pytest.mark.parametrize("first", [",25", "12,", "NA,25", "nan,nan"])
+@pytest.mark.parametrize("above", ["", "Station 12\n", "mg,m\n"])
+def test_gaps_in_the_first_row_leave_the_names_what_they_are(tmp_path: Path, first: str, above: str) -> None:
+    """Two names above two numbers of as many digits each: commas part columns, whatever the first row lacks."""
+    series = read(tmp_path, f"{above if above.startswith('S') else ''}a,b\n{above if above.startswith('m') else ''}"
+                  f"{first}\n" + "".join(f"{20 + n},{40 + n}\n" for n in range(30)))  # fmt: skip
+    assert series.names == ("a", "b")
+    np.testing.assert_array_equal(series.values[1:], [[20 + n, 40 + n] for n in range(30)])
+
+
+def test_one_column_of_thousands_among_words_for_gaps_is_cured(tmp_path: Path) -> None:
+    cells = [f"{n},{n:03}" if n % 3 == 0 else "BDL" if n % 3 == 1 else str(n) for n in range(1, 61)]
+    text = "catch\n" + "\n".join(cells) + "\n"
+    with pytest.raises(InputError, match=r"say thousands=',' or decimal=','\. Mark missing .* skip_rows='4:4'$"):
+        read(tmp_path, text)
+    with pytest.warns(PyedmclWarning, match="BDL"):
+        series = read(tmp_path, text, thousands=",")
+    wanted = [1001.0 * n if n % 3 == 0 else NAN if n % 3 == 1 else float(n) for n in range(1, 61)]
+    check(series, "catch", [[value] for value in wanted])
