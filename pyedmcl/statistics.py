@@ -17,6 +17,8 @@ from .errors import InputError, pandas_for, shown, warn
 from .jobs.blocks import origin
 from .jobs.runner import public_function
 from .results.result import Label, Result
+from .series.groups import Groups, groups_of
+from .series.number_forms import NotNumericError, is_missing, numeric_column
 from .series.series import as_series
 from .states import arguments
 
@@ -176,35 +178,39 @@ def compare(
     """
     if not hasattr(data, "items"):
         raise InputError(f"data={shown(data)}: a frame, or a mapping of names to columns, is needed")
-    columns = {str(name): np.asarray(values) for name, values in data.items()}
+    columns = {str(name): values for name, values in data.items()}
     for name in [by, *([] if pair is None else [pair]), *(measures or ())]:
         if not isinstance(name, str) or name not in columns:
             raise InputError(f"data: there is no column {shown(name)}; there are {some(list(columns))}")
-        if columns[name].shape != columns[by].shape or columns[by].ndim != 1:
+        if np.shape(columns[name]) != np.shape(columns[by]) or np.ndim(columns[by]) != 1:
             raise InputError(f"data: column {name!r} does not hold a value for each row")
-    label, stream = columns[by].astype(str), arguments.stream(seed)
-    groups = tuple(dict.fromkeys(label.tolist()))
+    stream, of_group = arguments.stream(seed), _labels_of(columns[by], by)
+    groups = tuple(map(str, of_group.labels))
     if len(groups) != 2:
         raise InputError(f"by={by!r}: it holds {many(len(groups), 'group')} ({some(groups)}), and two are compared")
-    chosen = list(measures) if measures is not None else [
-        name for name, values in columns.items() if name not in (by, pair) and values.dtype.kind in "iuf"
-    ]  # fmt: skip
-    wrong = [name for name in chosen if columns[name].dtype.kind not in "iufb" or columns[name].shape != label.shape]
-    if wrong or not chosen:
-        raise InputError(f"measures: {some(wrong) if wrong else 'no column'} holds a number for each row")
-    read = as_series({name: columns[name].astype(np.float64) for name in chosen}, what="data")
+    held = {name: values for name, values in columns.items() if name not in (by, pair)}
+    chosen = list(measures) if measures is not None else [name for name in held if _holds_numbers(held[name])]
+    if not chosen:
+        raise InputError("measures: no column holds a number for each row")
+    if measures is None and len(chosen) < len(held):
+        warn(f"data: {some([name for name in held if name not in chosen])} holds no numbers, and is not compared")
+    # Columns that are named are series to the door, whatever their names say.
+    read = as_series({name: columns[name] for name in chosen}, columns=chosen, argument="measures")
     values = read.values.astype(np.float64)
-    unit_of_row = np.arange(len(label)) if pair is None else columns[pair].astype(str)
-    units, of_unit = np.unique(unit_of_row, return_inverse=True)
+    rows = np.arange(len(values))
+    of_unit = rows if pair is None else _labels_of(columns[pair], pair).codes
+    units = rows.tolist() if pair is None else _labels_of(columns[pair], pair).labels
     means = np.full((2, len(units), len(chosen)), np.nan)
     there = np.zeros((2, len(units)), bool)
-    for place, group in enumerate(groups):
-        for unit in np.unique(of_unit[label == group]):
+    for place in range(2):
+        here = of_group.codes == place
+        for unit in np.unique(of_unit[here]):
             there[place, unit] = True
-            means[place, unit] = _mean(values[(of_unit == unit) & (label == group)])
+            means[place, unit] = _mean(values[(of_unit == unit) & here])
     both = there.all(axis=0)
     if both.any() and not both.all():
-        raise InputError(f"pair={pair!r}: no partner in the other group for {some(units[~both].tolist())}")
+        alone = [units[place] for place in np.flatnonzero(~both).tolist()]
+        raise InputError(f"pair={pair!r}: no partner in the other group for {some(alone)}")
     observed, drawn = _permuted(means, there, bool(both.all()), n, np.random.default_rng(stream))
     p_value = exceedance(np.abs(observed) * (1 - 1e-9), np.abs(drawn))  # sums in another order differ by roundings
     sizes = tuple(there.sum(axis=1).tolist())
@@ -216,6 +222,25 @@ def compare(
         tuple(chosen), groups, np.stack([_mean(one) for one in means]), p_value, false_discovery(p_value), sizes,
         bool(both.all()), n, stream, origin(),
     )  # fmt: skip
+
+
+def _labels_of(column: Any, name: str) -> Groups:
+    """The label of each row, of which none may be missing: rows without one belong to nothing."""
+    labels = groups_of(column, None, "data")
+    for code, label in enumerate(labels.labels):
+        if is_missing(label) or label != label or label == "":
+            row = int(np.flatnonzero(labels.codes == code)[0])
+            raise InputError(f"data: column {name!r} has no value in row {row}; fill it in, or leave such rows out")
+    return labels
+
+
+def _holds_numbers(column: Any) -> bool:
+    """Whether a column holds numbers and gaps."""
+    try:
+        numeric_column(np.asarray(column))
+    except NotNumericError:
+        return False
+    return True
 
 
 def _mean(rows: Doubles) -> Doubles:

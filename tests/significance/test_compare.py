@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.errors import InputError, PyedmclWarning
+from pyedmcl.errors import InputError, PyedmclWarning, ReadingWarning
 
 RNG = np.random.default_rng(5)
 AB = ["a"] * 5 + ["b"] * 4
@@ -73,7 +73,7 @@ def test_gaps_are_left_out_of_means_and_of_tests():
         ({"g": ["a"] * 9, "v": range(9)}, {}, "it holds 1 group"),
         ({"g": list("abcabcabc"), "v": range(9)}, {}, "it holds 3 groups"),
         ({"g": AB, "v": list("abcdefghi")}, {}, "measures: no column holds a number"),
-        ({"g": AB, "v": list("abcdefghi")}, {"measures": ["v"]}, "measures: 'v' holds a number"),
+        ({"g": AB, "v": list("abcdefghi")}, {"measures": ["v"]}, "column 'v' is not numeric"),
         ({"g": AB, "v": range(9), "w": [1, 2, 3, 4, 5, 1, 2, 3, 4]}, {"pair": "w"}, "no partner in the other"),
         ({"g": AB, "v": range(9)}, {"n": 0}, "n=0"),
         ([1, 2], {}, "data="),
@@ -97,3 +97,30 @@ def test_a_frame_of_a_batch(one_device):
     found = pyedmcl.compare(frame, "kind", measures=["determinism"], n=999, seed=1)
     assert found.p_value[0] < 0.06 and isinstance(found.to_frame(), pandas.DataFrame)
     assert found.to_frame().columns.tolist() == ["measure", "noise", "walk", "difference", "p_value", "q_value"]
+
+
+def test_labels_that_are_missing_are_refused_and_columns_of_words_told():
+    """Rows without a subject would be one subject; a column that is left out would seem to be compared."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"g": ["a", "b"] * 5, "v": RNG.standard_normal(10), "note": list("abcdefghij")})
+    for missing in (None, float("nan"), pandas.NA, ""):
+        for column in ("who", "g"):
+            labels = [*(["a", "b"] * 4 if column == "g" else [0, 0, 1, 1, 2, 2, 3, 3]), missing, missing]
+            wrong = table.assign(**{column: pandas.Series(labels, dtype=object)})
+            with pytest.raises(InputError, match=f"column '{column}' has no value in row 8"):
+                pyedmcl.compare(wrong, "g", pair="who" if column == "who" else None, measures=["v"], n=19, seed=1)
+    with pytest.warns(PyedmclWarning, match="'note' holds no numbers, and is not compared"):
+        assert pyedmcl.compare(table, "g", n=19, seed=1).measures == ("v",)
+
+
+def test_numbers_are_read_as_everywhere():
+    """Texts of numbers, nullable integers, and columns with names of times."""
+    pandas = pytest.importorskip("pandas")
+    texts = [f"{value:.3f}".replace(".", ",") for value in RNG.standard_normal(10)]
+    counts = pandas.array([1, 2, None, *range(7)], dtype="Int64")
+    table = pandas.DataFrame({"g": ["a", "b"] * 5, "text": texts, "n": counts, "year": range(1990, 2000)})
+    found = pyedmcl.compare(table, "g", measures=["text", "n", "year"], n=19, seed=1)
+    numbers = np.array([float(text.replace(",", ".")) for text in texts])
+    np.testing.assert_allclose(found.means[0], [numbers[::2].mean(), 10 / 4, 1994], rtol=1e-12)
+    with pytest.warns(ReadingWarning, match="in the last digits that float64 holds"):
+        pyedmcl.compare({"g": ["a", "b"] * 5, "v": 2**60 + np.arange(10)}, "g", n=19, seed=1)
