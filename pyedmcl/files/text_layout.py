@@ -37,8 +37,8 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _OPEN_QUOTE = re.compile(r'(?:^|[,;\t |])\s*"')
 _SEP_LINE = re.compile(r'\s*"?sep=(.)"?\s*$', re.IGNORECASE)
 _LETTER = re.compile(r"\w|[\x80-\x9f]")  # the latter where the encoding is not known
-_ONE_NUMBER = re.compile(r"[+\u2212-]?\d+(,\d+)*([eE][+-]?\d+)?")
-_TWO_PARTS = re.compile(r"[+\u2212-]?\d+,\d+([eE][+-]?\d+)?")
+_ONE_NUMBER = re.compile(r"[+\u2212\u2013\ufe63\uff0d-]?\d+(,\d+)*([eE][+-]?\d+)?")
+_TWO_PARTS = re.compile(r"[+\u2212\u2013\ufe63\uff0d-]?\d+,\d+([eE][+-]?\d+)?")
 _REMARK = re.compile(r"\s*(%|//|!|\*|;)\s")  # how comments of other programs begin
 _BLANKS = re.compile(r"[ \t\f\v]+")
 _FIRST_CELL = re.compile(r'\s*"?([^\t;,|"\s]*)')

@@ -24,7 +24,7 @@ from .number_forms import Cells, is_missing_cell, plain_number
 
 _LABELS = 5  # rows of each number that tells recordings apart, as a mean
 # A number with a slip of the pen, a decimal comma, or the sign of a detection limit ("<0.5") is no word.
-_LIKE_A_NUMBER = re.compile(r"[\s<>=~≈$€£'\"(]*[+-]?\s*[.,]?\d")
+_LIKE_A_NUMBER = re.compile(r"[\s<>=~≈$€£'\"(]*[+\u2212\u2013\ufe63\uff0d-]?\s*[.,]?\d")
 
 
 def are_words(cells: Sequence[str]) -> bool:

@@ -293,3 +293,15 @@ def test_one_column_of_thousands_among_words_for_gaps_is_cured(tmp_path: Path) -
         series = read(tmp_path, text, thousands=",")
     wanted = [1001.0 * n if n % 3 == 0 else NAN if n % 3 == 1 else float(n) for n in range(1, 61)]
     check(series, "catch", [[value] for value in wanted])
+
+
+@pytest.mark.parametrize("minus", "\u2212\u2013\ufe63\uff0d-")
+@pytest.mark.parametrize("mark", ".,")
+def test_a_column_of_negative_numbers_holds_no_words(tmp_path: Path, minus: str, mark: str) -> None:
+    """Whichever minus sign stands before each of them, in a column by itself or beside another one."""
+    numbers = [f"{minus}{n}{mark}{n}5" for n in range(1, 30)]
+    wanted = [[-float(f"{n}.{n}5")] for n in range(1, 30)]
+    alone = read(tmp_path, "v\n" + "\n".join(numbers) + "\n")
+    beside = read(tmp_path, "v;w\n" + "".join(f"{number};1\n" for number in numbers))
+    for series in (alone, beside):
+        np.testing.assert_array_equal(series.values[:, :1], wanted)
