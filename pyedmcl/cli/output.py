@@ -309,6 +309,8 @@ def in_options(message: str, command: Any, others: Sequence[str] = ()) -> str:
                 message = _as_option(message, name, option)
     if any(parameter.name == "exclude" for parameter in parameters):
         message = re.sub(r"--columns ('?)-", r"--exclude \1", message)
+    if command is not None and not any(parameter.name == "groups" for parameter in parameters):
+        message = re.sub(r"(?<![\w-])groups=('[^']*')(?! of)", r"--groups \1 of rqa-batch", message)
     return message
 
 

@@ -55,3 +55,15 @@ def test_the_window_is_a_number_or_auto(tmp_path, one_device):
     assert CliRunner().invoke(app, [*asked, "auto"]).exit_code == CliRunner().invoke(app, [*asked, "12"]).exit_code == 0
     wrong = CliRunner().invoke(app, [*asked, "soon"])
     assert wrong.exit_code == 2 and "'auto' or an integer of at least 0" in wrong.output
+
+
+@pytest.mark.parametrize("command", ["rqa", "recurrence-plot"])
+def test_a_column_that_tells_recordings_apart_leads_to_a_command_that_has_groups(tmp_path, command):
+    path = tmp_path / "two.csv"
+    path.write_text("who,x\n" + "".join(f"{who},{n % 7}.5\n" for who in ("anna", "ben") for n in range(30)))
+    picture = ["-o", str(tmp_path / "plot.png")] if command == "recurrence-plot" else []
+    done = CliRunner().invoke(app, [command, str(path), "--radius", "0.5", *picture])
+    assert done.exit_code == 3
+    assert "--groups 'who' of rqa-batch" in done.stderr and "groups=" not in done.stderr
+    batch = CliRunner().invoke(app, ["rqa-batch", str(path), "--groups", "who", "--radius", "0.5"])
+    assert batch.exit_code == 0, batch.output

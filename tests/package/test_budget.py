@@ -12,7 +12,7 @@ from pathlib import Path
 import pyedmcl
 
 #: Lines of code that ``pyedmcl/`` may have.
-BUDGET = 50_237
+BUDGET = 50_239
 
 
 def lines_of_code(text):
